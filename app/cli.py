@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how their endings become exit codes."""
+"""The command line: its commands, and how results and errors become exit codes."""
 
 import sys
 import traceback
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         defaults = read_config().option_defaults(given)
-        # How long an answer may be says nothing of a completion.
+        # config.toml's max_tokens is for answers; `complete` has a default of its own.
         completing = {name: value for name, value in defaults.items() if name != "max_tokens"}
         code = cli(
             args=[a for a in given if a != DEBUG],
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if code == exit_codes.INTERRUPTED:
             talk("Interrupted.")
         return code if isinstance(code, int) else exit_codes.DONE
-    except (ReaderGone, SystemExit):  # the second is typer's word for it: `mlx-spec --help | true`
+    except (ReaderGone, SystemExit):  # typer raises SystemExit for a closed pipe: `mlx-spec --help | true`
         return exit_codes.INTERRUPTED
     except Exception as error:
         if DEBUG in given:

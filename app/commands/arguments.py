@@ -47,7 +47,7 @@ Draft = Annotated[
 ]
 Revision = Annotated[
     str | None,
-    typer.Option(metavar="REV", help="Branch, tag or commit of the target. A draft's own: org/name@REV."),
+    typer.Option(metavar="REV", help="Branch, tag or commit of the target. For the draft: org/name@REV."),
 ]
 Prompts = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
@@ -57,12 +57,10 @@ Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, wi
 Stop = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
 ]
-AtOnce = Annotated[
-    int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests that are answered side by side.")
-]
+AtOnce = Annotated[int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests answered side by side.")]
 AT_ONCE = 8
 SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
-"""The options that hold where a request says nothing else."""
+"""Options that a server or batch uses where a request leaves them out."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
@@ -89,15 +87,15 @@ class PairArguments:
         int | None,
         typer.Option(
             metavar="N",
-            help="Bits of the weights of a head that comes unquantized: 8, 4 or another number that MLX "
-            "packs, 16 to keep it as it is. If left out, as many as the target's.",
+            help="Quantize the weights of an unquantized head to N bits: 8, 4 or another number that MLX "
+            "packs; 16 keeps them as they are. Default: the target's bits.",
         ),
     ] = None
     documents: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FOLDER|FILE|chats",
-            help="Texts of yours to draft from; `chats` are the saved answers. Repeatable.",
+            help="Your own texts to draft from; `chats` are the saved answers. Repeatable.",
         ),
     ] = None
     drafters: tuple[str, ...] = ()
@@ -111,27 +109,27 @@ class PairArguments:
         named = tuple(dict.fromkeys(str(place) for place in places if place))
         spec = replace(spec, documents=named, drafter_bits=check_bits(self.drafter_bits))
         if self.draft_head is not None and spec.draft is None:
-            raise BadInput(f"--draft-head {self.draft_head} is of a draft model, and {spec.name} has none.")
+            raise BadInput(f"--draft-head {self.draft_head} needs a draft model, and {spec.name} has none.")
         return spec
 
 
 def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> PairSpec:
-    """The pair for a command that does not fall back on the built-in one."""
+    """The named pair, for commands that do not default to the built-in one."""
     if name is None and target is None:
         raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
     return resolve(name, target, draft, revision)
 
 
 def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
-    """Put flags in the place of a command's parameters `pair` and `options`; `keeps_seed` is whether one of
-    them, or config.toml, names the seed.
+    """Replace a command's parameters `pair` and `options` by flags; `keeps_seed` tells whether a flag or
+    config.toml sets the seed.
 
     Args:
-        names: the options that become flags; where there are none, all of them, and `--no-draft`.
-        defaults: those that are not the defaults of `Options`. A seed without one is drawn.
+        names: the options that become flags; if empty, all of them and `--no-draft`.
+        defaults: where they differ from those of `Options`. Without a seed here, it is random.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
-    made_of = {
+    replacements = {
         "pair": [
             flag for flag in inspect.signature(PairArguments).parameters.values() if flag.name != "drafters"
         ],
@@ -139,11 +137,11 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         "keeps_seed": [],
     }
     if not names:
-        made_of["options"].append(_parameter("no_draft", NoDraft, False))
+        replacements["options"].append(_parameter("no_draft", NoDraft, False))
 
     def decorated(command: Command) -> Command:
         wanted = inspect.signature(command).parameters
-        flags = [flag for name, parameter in wanted.items() for flag in made_of.get(name, [parameter])]
+        flags = [flag for name, parameter in wanted.items() for flag in replacements.get(name, [parameter])]
 
         @functools.wraps(command)
         def run(**given: Any) -> int | None:
@@ -181,7 +179,7 @@ def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parame
 
 
 def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The folders among what `--drafter` was given, and the names, those of the folders' kinds too."""
+    """The folders among the values of `--drafter`, and all drafter names, the folders' kinds included."""
     folders = tuple(text for text in given if _is_folder(text))
     names = [text for text in given if text not in folders]
     names += [kind_of(Path(drafter_source(folder).repo)) for folder in folders]
@@ -189,7 +187,7 @@ def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 
 def _is_folder(text: str) -> bool:
-    """Not a name, however wrong: a path, or a folder that is there."""
+    """Whether this is a path or an existing folder, not a (perhaps misspelled) drafter name."""
     return text not in DRAFTER.choices and ("/" in text or os.path.isdir(text))
 
 
@@ -213,7 +211,7 @@ def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) 
 
 
 def stop_texts(stop: Sequence[str] | None) -> tuple[str, ...]:
-    """What `--stop` was given; BadInput if one is empty."""
+    """The values of `--stop`; BadInput if one is empty."""
     if "" in (stop or ()):
         raise BadInput("--stop is empty. Give at least one character.")
     return tuple(stop or ())
@@ -225,7 +223,7 @@ def print_config_problems() -> None:
 
 
 def loaded_pair(spec: PairSpec) -> "LoadedPair":
-    """The pair in memory, loaded on this thread, which must do all its work."""
+    """Load the pair. Everything it does later must run on this thread."""
     with Progress() as progress:
         progress.show(f"Loading {spec.name} ...")
         pair = load(spec, progress.show)
@@ -235,7 +233,7 @@ def loaded_pair(spec: PairSpec) -> "LoadedPair":
 
 
 def _follow(spec: PairSpec) -> int:
-    """On several Macs all but the first: do what that one asks for. It alone talks, and hears Ctrl+C."""
+    """On several Macs, every rank but 0: follow rank 0, which alone prints and handles Ctrl+C."""
     engine = load(spec).engine
     from mlx_spec.shared import SharedEngine
 
@@ -247,7 +245,7 @@ def _follow(spec: PairSpec) -> int:
 
 @contextmanager
 def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
-    """As `loaded_pair`; an adaptive draft length is measured before, and what it learns is kept after."""
+    """`loaded_pair`, calibrated if the draft length is adaptive; saves on exit what that learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
     if options.draft_length is not None or options.drafter == "none":
@@ -264,7 +262,7 @@ def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
 
 
 def measured(pair: "LoadedPair") -> "Calibration":
-    """What drafting costs with the pair, measured now and kept; Ctrl+C ends it early."""
+    """Measure what drafting costs with the pair, and save it; Ctrl+C ends it early."""
     from app.engine import drafting_state
 
     text = "Measuring what drafting costs here, once"
@@ -277,7 +275,7 @@ def measured(pair: "LoadedPair") -> "Calibration":
             lambda: interrupt.pressed,
         )
     if not drafting_state.keep(pair):
-        talk(f"It is not kept: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
+        talk(f"Not saved: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
-        talk("Measuring was cut short: what was timed until then is used, answers teach the rest.")
+        talk("Measuring was cut short: its timings so far are used, and answers add to them.")
     return calibration

@@ -21,8 +21,8 @@ Examples:
 @args.with_flags(*args.SERVED)
 def command(
     *,
-    requests: Annotated[Path, typer.Argument(metavar="IN", help="Requests as OpenAI's batches have them.")],
-    answers: Annotated[Path, typer.Argument(metavar="OUT", help="Their answers, a line each as they come.")],
+    requests: Annotated[Path, typer.Argument(metavar="IN", help="Requests in OpenAI's batch format.")],
+    answers: Annotated[Path, typer.Argument(metavar="OUT", help="The answers, one line each, as they come.")],
     pair: args.PairArguments,
     at_once: args.AtOnce = args.AT_ONCE,
     options: Options,
@@ -30,8 +30,8 @@ def command(
     """Answer a file of requests.
 
     Each line of IN is a request of OpenAI's batch format: {"custom_id": "1", "method": "POST", "url":
-    "/v1/chat/completions", "body": {"messages": [...]}}. The same command goes on after Ctrl+C or a kill:
-    what OUT has an answer for is not asked again.
+    "/v1/chat/completions", "body": {"messages": [...]}}. After Ctrl+C or a kill the same command goes on:
+    requests answered in OUT are not run again.
     """
     from app.server.batch import answer_all
     from app.server.batch_file import open_answers, read_requests

@@ -18,7 +18,7 @@ from mlx_spec.types import Options
 if TYPE_CHECKING:
     from app.compare.record import Record
 
-FEWEST_TOKENS = 3  # the prompt's pass gives the first, and every round one of its own
+FEWEST_TOKENS = 3  # prefill gives the first token, the first round's verify pass one more
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 --repeats 5 --plot bench.svg"
 
@@ -30,7 +30,7 @@ def command(
     *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and way.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and setting.")] = 3,
     options: Options,
     pair: args.PairArguments,
     json: args.Json = False,
@@ -39,8 +39,8 @@ def command(
 ) -> int:
     """Measure drafting against plain decoding.
 
-    The same prompts both ways, alternating, after a warm-up; the texts are compared too.
-    Ctrl+C keeps the prompts that are done. Exit code 1 if drafting was slower, or if a text differs and
+    Every prompt with and without drafting, alternating, after a warm-up; the texts are compared too.
+    Ctrl+C keeps the finished prompts. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """
     from app.compare.export import check_file, write_csv
@@ -71,7 +71,7 @@ def command(
         return exit_codes.INTERRUPTED
     try:
         code = _report(record, {"prompts": str(source), "raw": raw}, json=json)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
+    finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         if csv is not None:
             write_csv(csv, record)
         if plot is not None:

@@ -1,4 +1,4 @@
-"""`chat`: the terminal app; where it cannot be drawn, a conversation over stdin and stdout."""
+"""`chat`: the terminal app; without a screen to draw on, a conversation over stdin and stdout."""
 
 import os
 import sys
@@ -46,13 +46,13 @@ def command(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Have an mlx-spec serve answer, here or on another machine; its key in MLX_SPEC_API_KEY.",
+            help="Use a running `mlx-spec serve`, here or on another machine; its key in MLX_SPEC_API_KEY.",
         ),
     ] = None,
 ) -> int:
     """Chat in the terminal.
 
-    Without a full screen (a pipe, TERM=dumb): one answer per group of lines, groups parted by empty lines.
+    Without a full screen (a pipe, TERM=dumb): one answer per group of lines, separated by empty lines.
     """
     if temporary and resume:
         raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
@@ -86,7 +86,7 @@ def has_screen() -> bool:
 
 
 def saved_chat(name: str) -> str:
-    """The whole id of the chat meant, before a screen opens."""
+    """The full id of the named chat; an unknown one fails before a screen opens."""
     with opened_history(to_read=True) as history:
         return history.find(name).id
 

@@ -1,4 +1,4 @@
-"""`check`: is the drafted text the target's own, on this machine?"""
+"""`check`: is the text the same with drafting as without, on this machine?"""
 
 from app.commands import arguments as args
 from app.settings.options import check_drafters
@@ -23,8 +23,9 @@ def command(
 ) -> int:
     """Prove that drafting keeps the text.
 
-    Greedy and sampled answers with and without drafting, over lengths and all drafters or those named.
-    Ctrl+C keeps what was compared. Exit code 1 if one differs and rounding does not explain it.
+    Compares greedy and sampled answers with and without drafting, for several draft lengths and all drafters
+    or the named ones. Ctrl+C keeps what was compared. Exit code 1 if a text differs and rounding does not
+    explain it.
     """
     from app.compare import check
     from app.compare.prompts import read_prompts

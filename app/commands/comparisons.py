@@ -1,4 +1,4 @@
-"""`comparisons`: those that the chat kept, on the command line."""
+"""`comparisons`: the chat's saved comparisons, on the command line."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +51,7 @@ def list_comparisons(json: args.Json = False) -> None:
 
 @group.command(epilog=EXAMPLE)
 def show(name: Name, json: args.Json = False) -> None:
-    """Show one.
+    """Show a comparison.
 
     Every setting's speed against plain decoding, by category too.
     """
@@ -72,7 +72,7 @@ def show(name: Name, json: args.Json = False) -> None:
 def export(
     name: Name, file: Annotated[Path, typer.Argument(metavar="FILE", help=".json, .csv, .png or .svg")]
 ) -> None:
-    """Write one to a file."""
+    """Write a comparison to a file."""
     from app.compare import store
     from app.compare.export import export as write
 

@@ -1,4 +1,4 @@
-"""`complete`: the text that belongs at a place in a file."""
+"""`complete`: fill in text at a position in a file."""
 
 import re
 import sys
@@ -33,8 +33,8 @@ def command(
         str | None,
         typer.Option(
             metavar="LINE:COLUMN",
-            help="Where the text is to stand, both counted from 1: before the character that is there. "
-            "The end if left out.",
+            help="Where to insert the text, both counted from 1: before the character at this position. "
+            "The end of the file if left out.",
         ),
     ] = None,
     open_file: Annotated[
@@ -49,10 +49,10 @@ def command(
     pair: args.PairArguments,
     json: args.Json = False,
 ) -> int:
-    """Fill in text at a place in a file.
+    """Fill in text at a position in a file.
 
-    The completion alone goes to stdout; --json adds its numbers. In the middle of a text the target must be a
-    model for code that has tokens for it; at the end any will do.
+    The completion alone goes to stdout; --json adds its numbers. In the middle of a text the target must be
+    a code model with fill-in-the-middle tokens; at the end any target works.
     """
     stops = args.stop_texts(stop)
     if open_file and not {"auto", "lookup"}.intersection(options.drafter.split("+")):
@@ -76,7 +76,7 @@ def command(
 
 
 def _gap(text: str, at: str | None) -> FillIn:
-    """The text around the place, with the line breaks that models know."""
+    r"""The text before and after the position, with \n for \r\n."""
     text = text.replace("\r\n", "\n")
     if at is None:
         return FillIn(text, "")

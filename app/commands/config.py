@@ -1,4 +1,4 @@
-"""`config`: where config.toml is, and what holds."""
+"""`config`: where config.toml is, and the settings in effect."""
 
 import json as json_format
 
@@ -16,9 +16,9 @@ group = typer.Typer(epilog=EXAMPLE, invoke_without_command=True, rich_markup_mod
 
 @group.callback()
 def show(context: typer.Context, json: args.Json = False) -> None:
-    """Print the settings that hold, as config.toml would say them.
+    """Print the settings in effect, in the format of config.toml.
 
-    The chat and `generate` take them; what the command line says wins.
+    They are defaults: options on the command line win.
     """
     if context.invoked_subcommand is not None:
         return
@@ -49,7 +49,7 @@ def path() -> None:
 
 
 def _lines(config: Config) -> list[str]:
-    """A whole config.toml; what is at its default is a comment."""
+    """A complete config.toml; values left at their default are commented out."""
     from app.tui.keys.keymap import default_keys, meanings
 
     lines = [f"# {config.file}" + ("" if config.file.exists() else " (not there yet)")]

@@ -27,7 +27,7 @@ State = Literal["good", "note", "bad"]
 
 SIGNS: dict[State, str] = {"good": " ", "note": "!", "bad": "x"}
 LOW_DISK = 5 * 10**9
-"""Bytes; less does not hold the smallest real pair and room to work."""
+"""Bytes; too little for the smallest real pair and room to work."""
 HUB_SECONDS = 5
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
@@ -62,17 +62,17 @@ def command(json: args.Json = False) -> int:
 
 
 def _findings() -> Iterator[Finding]:
-    """A look that fails is itself a bad finding."""
-    for look in (_machine, _mlx, _pairs, _hub, _folders, _terminal):
+    """All findings; a check that raises becomes a bad finding."""
+    for check in (_machine, _mlx, _pairs, _hub, _folders, _terminal):
         try:
-            yield from look()
+            yield from check()
         except Exception as error:  # an unforeseen failure must not hide the other findings
-            name = look.__name__.strip("_")
+            name = check.__name__.strip("_")
             yield Finding(name, f"{type(error).__name__}: {error}", "bad", "Run `make setup` again.")
 
 
 def _checked(name: str, value: str, fix: str, state: State = "note") -> Finding:
-    """`state` where there is something to fix, good where not."""
+    """A finding in `state` if there is a fix, else good."""
     return Finding(name, value, state if fix else "good", fix)
 
 
@@ -132,7 +132,7 @@ def _hub() -> Iterator[Finding]:
         return
     try:
         answer = get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS, follow_redirects=True)
-    except Exception as error:  # whatever the network raises, it means the same here
+    except Exception as error:  # every network error means the same here
         fix = "Pulling pairs needs it; everything else works without. Check the network or HF_ENDPOINT."
         yield Finding("Hub", f"{endpoint()} does not answer ({type(error).__name__})", "note", fix)
         return

@@ -39,7 +39,7 @@ def command(
 ) -> int:
     """Answer one prompt.
 
-    The text streams to stdout, its numbers go to stderr; --json prints both as one object.
+    The text streams to stdout, its statistics go to stderr; --json prints both as one object.
     """
     stops = args.stop_texts(stop)
     if pair.pair is not None and " " in pair.pair:
@@ -56,7 +56,7 @@ def command(
 
 
 def exit_code(ended: TurnEnded, *, json: bool) -> int:
-    """Of the command that asked; with `json` the answer is printed as an object."""
+    """The exit code for this answer; with `json`, print the answer as an object first."""
     if json:
         json_data({**asdict(ended), "versions": versions(), "device": device_name()})
     if ended.finish_reason == "cancelled":
@@ -68,14 +68,14 @@ def exit_code(ended: TurnEnded, *, json: bool) -> int:
 def print_answer(
     session: Session, request: Answer, *, quiet: bool = False, line_break: bool = True
 ) -> TurnEnded:
-    """Print one answer as it comes, and after it the line break that it lacks, if `line_break`."""
+    """Print an answer as it comes; with `line_break`, end it with a line break if it has none."""
     with Interrupt() as interrupt, Progress() as progress:
         for event in session.answer(request, lambda: interrupt.pressed):
             match event:
                 case PrefillProgressed(done, total):
                     progress.show(f"Reading the prompt: {done} of {total} tokens")
                 case TurnsDropped(count):
-                    talk(f"The conversation is long: the oldest {count} messages are not read.")
+                    talk(f"The conversation is long: its oldest {count} messages are left out.")
                 case TextAdded(pieces) if not quiet:
                     progress.clear()
                     data(text_of(pieces), end="")

@@ -37,8 +37,8 @@ group = typer.Typer(
 
 @group.command("list", epilog=EXAMPLE)
 def list_chats(
-    archived: Annotated[bool, typer.Option("--archived", help="The archived ones.")] = False,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Those `restore` can bring back.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="The archived chats.")] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Those that `restore` can bring back.")] = False,
     json: args.Json = False,
 ) -> None:
     """List the chats, the last changed first."""
@@ -48,7 +48,7 @@ def list_chats(
 
 @group.command(epilog=EXAMPLE)
 def search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words that one message, or a title, has.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words to find in one message or title.")],
     json: args.Json = False,
 ) -> int:
     """Search all texts; exit code 1 if nothing is found."""
@@ -110,7 +110,7 @@ def import_chats(
 ) -> None:
     """Add the chats of an exported file.
 
-    Those that are there already are left as they are; deleted ones are back.
+    Chats already in the history stay as they are; deleted ones are restored.
     """
     with opened_history() as history:
         added, known = import_file(history, file)

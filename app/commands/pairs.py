@@ -1,4 +1,4 @@
-"""`pairs`: which pairs there are, and what they need."""
+"""`pairs`: the known pairs, and what they need."""
 
 from typing import Annotated, Any
 
@@ -60,9 +60,9 @@ def show(
     chip: ChipName = None,
     json: args.Json = False,
 ) -> None:
-    """Show all about one pair, and what may draft for its target.
+    """Show a pair, and the drafters that fit its target.
 
-    With the speed to expect on a Mac, the best drafter first.
+    With the predicted speed on a Mac, the best drafter first.
     """
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
@@ -87,7 +87,7 @@ def show(
 
 
 def _notes(pair: Pair) -> tuple[str, ...]:
-    """How a draft of another tokenizer drafts: those of the catalogue have their targets'."""
+    """Notes on a draft with another tokenizer than the target's; only own pairs can have one."""
     try:
         return bridged(pair.spec) if pair.own and installed(pair.spec) else ()
     except ModelsError as error:

@@ -30,7 +30,7 @@ def command(
 
     The files go into the Hub's own cache, where other programs find them too.
 
-    Ctrl+C stops: what came stays, and the next pull goes on from there.
+    Ctrl+C stops: what was downloaded stays, and the next pull goes on from there.
     """
     spec = args.named_pair(name, target, draft, revision)
     if name is not None and draft is None:
@@ -39,7 +39,7 @@ def command(
     with Interrupt() as interrupt, Line() as line:
         for progress in pull(spec, cancelled=lambda: interrupt.pressed):
             brought, notes = progress.transferred_bytes, progress.notes
-            step = progress.phase, int(progress.fraction * 10)  # without a terminal, a line for each
+            step = progress.phase, int(progress.fraction * 10)  # without a terminal, one line per step
             if line.seen:
                 line.show(_text(progress))
             elif progress.phase != "done" and step != shown:
@@ -52,7 +52,7 @@ def command(
 
 
 def _print_expectation(name: str) -> None:
-    """Does it fit, how fast will it be. A pair may be fetched for another machine: this only warns."""
+    """Print whether it fits and how fast it will be; only warn, it may be meant for another machine."""
     pair = find(name)
     if not_fitting := warning(fit(pair)):
         talk(not_fitting)

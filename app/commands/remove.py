@@ -42,7 +42,7 @@ def command(
 
 def _agrees(plan: Removal) -> bool:
     if not sys.stdin.isatty():
-        raise BadInput("Without a terminal nobody can be asked. Add --yes to remove.")
+        raise BadInput("There is no terminal to ask for confirmation. Add --yes to remove.")
     for source in plan.deleted:
         talk(f"  {source}")
     talk(f"Delete these and free {size_text(plan.freed_bytes)}? [y/N]")

@@ -1,4 +1,4 @@
-"""`report`: everything this machine can say about the pairs on it, to attach to an issue."""
+"""`report`: measurements of all installed pairs on this machine, to attach to an issue."""
 
 import os
 import time
@@ -32,16 +32,16 @@ def command(
 ) -> int:
     """Measure the installed pairs and write one report.
 
-    Check, tune and bench of every pair of the catalogue that is here, with heat, power, versions and the
-    prediction beside the measurement: one JSON, and one Markdown card to attach to an issue. Neither holds
-    your name, folders or tokens. Takes minutes per pair; plug in, close other programs.
+    Runs check, tune and bench for every installed pair of the catalogue and adds heat, power, versions and
+    the predicted speeds: one JSON, and one Markdown card to attach to an issue. Neither holds your name,
+    folders or tokens. Takes minutes per pair; plug in, close other programs.
 
     Ctrl+C keeps what was measured. Exit code 1 if a text differs and rounding does not explain it.
     """
     from app.compare.report.card import card
 
     if not out.is_dir() or not os.access(out, os.W_OK):
-        raise BadInput(f"--out {out}: no folder that can be written to. Make it, or name another.")
+        raise BadInput(f"--out {out} is not a writable folder. Make it, or name another.")
     report = _measure(quick)
     code = _code(report)
     if code == exit_codes.INTERRUPTED and not any(pair["parts"] for pair in report["pairs"]):
@@ -53,7 +53,7 @@ def command(
             json_data(report)
         else:
             data(page, end="")
-    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
+    finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
         for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
             file = out / f"{name}.{suffix}"

@@ -21,13 +21,13 @@ def command(
     *,
     pair: args.PairArguments,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; another than this machine needs a key.")
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; other than localhost needs a key.")
     ] = "localhost",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
     at_once: args.AtOnce = args.AT_ONCE,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Answer to this name of the machine too. Repeatable."),
+        typer.Option(metavar="NAME", help="Answer to this host name too. Repeatable."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
@@ -37,10 +37,10 @@ def command(
 ) -> None:
     """Answer over HTTP, in OpenAI's API.
 
-    Anthropic's is there too; docs/serving.md has the endpoints, the limits and the rules of safety.
+    Anthropic's API is served too; docs/serving.md has the endpoints, limits and safety rules.
 
-    Sampling and drafting options hold where a request says nothing else. A key that clients must send is
-    read from the environment: MLX_SPEC_API_KEY.
+    Sampling and drafting options are defaults that a request may override. The key that clients must send
+    is read from the environment: MLX_SPEC_API_KEY.
     """
     from app.server.run import run_server
 

@@ -33,11 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "characters": SIZED,
     "layer_skip": (),
 }
-"""What can be made, and the options that each has a use for."""
-
-
-class Stopped(Exception):
-    """Ctrl+C."""
+"""The kinds of drafter, and the options that apply to each."""
 
 
 def command(
@@ -45,12 +41,10 @@ def command(
         str,
         typer.Argument(metavar="TARGET", help="A pair's name, a Hub repository, a folder or a GGUF file."),
     ],
-    kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="What is made.")] = "eagle",
+    kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="The kind of drafter.")] = "eagle",
     tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1000, help="Tokens of text that it learns from, or characters: 1,000,000 if left out."
-        ),
+        typer.Option(min=1000, help="Tokens (or characters) of text to learn from; default 1,000,000."),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -68,11 +62,13 @@ def command(
     layers: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a model: a quarter of the target's if left out, at most 4; of characters 4."
+            min=1,
+            help="Layers of a model (default: a quarter of the target's, at most 4) or of characters (4).",
         ),
     ] = None,
     width: Annotated[
-        int | None, typer.Option(min=1, help="Of a model: half the target's if left out; of characters 256.")
+        int | None,
+        typer.Option(min=1, help="Width of a model (default: half the target's) or of characters (256)."),
     ] = None,
     base: Annotated[
         str | None,
@@ -80,16 +76,17 @@ def command(
             "--from", metavar="FOLDER|REPO", help="Begin from this: a head of the kind, or a small model."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes, and end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print an estimate of time and disk, and end.")
+    ] = False,
 ) -> int:
     """Make a drafter for a target from its own text.
 
     eagle and medusa are heads that read the target's hidden states; model is a small model; characters is a
-    smaller one that reads characters; layer_skip is a search for those of the target's own layers that draft
-    best.
+    smaller model that reads characters; layer_skip searches for those of the target's layers that draft best.
 
-    It may be stopped at any time (Ctrl+C), and the same command goes on where it was. When it is done every
-    command uses the drafter with this target, but for one that reads characters: --draft names that.
+    Ctrl+C may stop it at any time, and the same command goes on where it was. Afterwards every command uses
+    the drafter with this target; only the `characters` kind has to be named by --draft.
     """
     given = {
         "--tokens": tokens, "--texts": texts, "--from-chats": from_chats, "--hours": hours, "--bits": bits,
@@ -110,7 +107,7 @@ def command(
     with Progress() as line, Interrupt() as interrupt:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
-        check_endpoint()  # the libraries that read models do not survive a malformed one
+        check_endpoint()  # a malformed one crashes the model libraries
         from models.training.work import TrainRequest
         from models.training.works import WORKS
         from models.training.workshop import Workshop
@@ -121,21 +118,21 @@ def command(
             line.show("Measuring what it takes ...")
             data(work.estimate())
             return exit_codes.DONE
-        shown, said = time.monotonic(), ""
+        shown, found = time.monotonic(), ""
 
         def report(step: Any) -> None:
-            nonlocal shown, said
+            nonlocal shown, found
             if interrupt.pressed:
-                raise Stopped
+                raise KeyboardInterrupt
             line.show(str(step))
-            if step.found not in ("", said) or (not line.seen and time.monotonic() - shown > 60):
+            if step.found not in ("", found) or (not line.seen and time.monotonic() - shown > 60):
                 line.clear()
                 talk(str(step))
-                shown, said = time.monotonic(), step.found
+                shown, found = time.monotonic(), step.found
 
         try:
             work.run(report)
-        except (Stopped, KeyboardInterrupt):
+        except KeyboardInterrupt:
             line.clear()
             talk(f"Stopped. {work.stopped()}")
             return exit_codes.INTERRUPTED
@@ -145,7 +142,7 @@ def command(
 
 
 def _check_options(kind: str, given: Mapping[str, object]) -> None:
-    """Raise BadInput for a kind that is not there, and for an option that says nothing to it."""
+    """Raise BadInput for an unknown kind, or an option that does not apply to the kind."""
     if kind not in KINDS:
         raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
     for option, value in given.items():

@@ -1,4 +1,4 @@
-"""`tune`: measure what rounds cost here, and what follows for the draft length."""
+"""`tune`: measure what rounds cost here, and which draft lengths are best."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,9 +22,9 @@ def command(
 ) -> None:
     """Measure what rounds cost on this machine.
 
-    Rounds of every draft length, in a short and a long context; what they cost is kept. Happens by itself
-    at a pair's first use; run it again on a quiet machine if that one was busy. What a kept pair learned
-    is begun anew. Ctrl+C ends the measuring early.
+    Times rounds of every draft length in a short and a long context, and saves the result. This happens by
+    itself at a pair's first use; run it again if the machine was busy then. It replaces what the pair has
+    learned. Ctrl+C ends the measuring early.
     """
     from app.compare.export import check_file
     from app.compare.plots import SUFFIXES
@@ -40,6 +40,6 @@ def command(
             return
         for part in tables(calibration, loaded.shape):
             data(part) if isinstance(part, str) else print_table(part)
-    finally:  # after stdout, so that a full disk costs nothing measured; and where stdout is closed
+    finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         if plot is not None:
             draw(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")

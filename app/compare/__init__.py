@@ -1,1 +1,1 @@
-"""Comparisons made from the screen: planned, run, judged, kept, exported."""
+"""Comparisons of drafting with plain decoding: plan, run, judge, save, export."""

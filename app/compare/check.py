@@ -21,7 +21,7 @@ LENGTHS = (0, 1, 2, 3, 4, 5)
 MODES = {0.0: "greedy", 0.8: "sampled"}
 
 PROMPTS = ("chat-how", "code-sum", "summary-short", "copy-sentence", "reasoning-count")
-"""Of the default set: each drafter has something to guess in some of them."""
+"""Ids from the default set, chosen so that every drafter has something to draft."""
 
 
 def default_prompts() -> list[BenchPrompt]:
@@ -31,8 +31,8 @@ def default_prompts() -> list[BenchPrompt]:
 def check_plan(
     pair: "LoadedPair", prompts: Sequence[BenchPrompt], max_tokens: int, seed: int = 0, drafter: str = AUTO
 ) -> Plan:
-    """Every prompt by every drafter that the pair has (or `drafter` names) and by all together, at every
-    length, greedy and sampled; length 0 only once.
+    """Every prompt with each of the pair's drafters (or those in `drafter`) and with all of them together, at
+    every length, greedy and sampled; length 0 only once.
     """
     names = pair.engine.drafter_names if drafter == AUTO else drafter.split("+")
     drafters = [*names, drafter] if len(names) > 1 else names
@@ -71,7 +71,7 @@ def table(measured: Sequence[Measured]) -> "Table":
 
 
 def unproven(measured: Sequence[Measured]) -> list[str]:
-    """Drafters of whose tokens none was accepted: that their texts are the same proves little."""
+    """Drafters without an accepted token: that their texts are identical proves little."""
     proven = {m.setting.drafter for m in measured if m.drafted[0].draft_n_accepted}
     drafters = dict.fromkeys(m.setting.drafter for m in measured)
     return [drafter for drafter in drafters if drafter not in proven]

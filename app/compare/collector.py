@@ -1,4 +1,4 @@
-"""The runs of a plan as they end, and the record they become. One run at a time, from any engine."""
+"""Collects a plan's finished runs and turns them into a record."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Two answers to one prompt that are not the same; why, only the engine can tell."""
+    """Two different answers to one prompt; only the engine can explain the difference."""
 
     place: Place
     plain: tuple[int, ...]
@@ -35,7 +35,7 @@ class Differing:
 
 
 class RunCollector:
-    """Takes counted runs in any order."""
+    """Accepts runs in any order."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -55,13 +55,13 @@ class RunCollector:
         return f"Run {self.count + 1} of {plan.count}: {prompt}{label}{repeat}"
 
     def add(self, run: Run, tokens: Sequence[int], stats: Stats, pieces: Sequence[Piece] = ()) -> None:
-        """Take a run that came to its own end; warm-ups are not counted."""
+        """Add a run that was not stopped; warm-ups are ignored."""
         if not run.warm_up:
             answer = Answer(tuple(tokens), stats, merged(pieces))
             self._answers.setdefault((run.prompt, run.setting), []).append(answer)
 
     def differing(self) -> Iterator[Differing]:
-        """Per prompt and drafting setting the first two answers that are not the same, until explained."""
+        """Per prompt and drafting setting, the first two answers that differ, until explained."""
         for place, plain, drafted in self._beside_plain():
             runs = zip(plain, drafted, strict=False)
             parted = next(((a.tokens, b.tokens) for a, b in runs if a.tokens != b.tokens), None)
@@ -69,11 +69,11 @@ class RunCollector:
                 yield Differing(place, *parted)
 
     def explain(self, differing: Differing, difference: Difference | None) -> None:
-        """Take the engine's answer; without one the position alone is kept."""
+        """Store the engine's explanation; without one, only the position."""
         self._explained[differing.place] = difference or differing.unexplained
 
     def measured(self) -> list[Measured]:
-        """Every prompt and drafting setting as far as it and its plain runs ended and were explained."""
+        """The finished runs of each prompt and drafting setting, except where a difference is unexplained."""
         waiting = {differing.place for differing in self.differing()}
         found: list[Measured] = []
         for place, plain, drafted in self._beside_plain():
@@ -85,7 +85,7 @@ class RunCollector:
         return found
 
     def record(self, facts: Mapping[str, Any], broken_off: str = "") -> Record | None:
-        """What ran, cut to what can be judged; None if nothing can. `broken_off`: why there is no more."""
+        """The runs that can be judged, None if there are none. `broken_off`: why the plan was stopped."""
         prompts, settings, repeats = self._complete()
         if not repeats:
             return None
@@ -116,7 +116,7 @@ class RunCollector:
     def _complete(self) -> tuple[Sequence[int], Sequence[int], int]:
         """(prompts, settings, repeats) that can be judged: prompts with all their runs.
 
-        Without one, the settings that answered the first prompt, with their plain ones.
+        Without any, the first prompt, with the settings that answered it and their plain ones.
         """
         places, repeats = range(len(self.plan.settings)), self.plan.repeats
         prompts = range(len(self.plan.questions))

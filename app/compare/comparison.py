@@ -1,4 +1,4 @@
-"""What runs say: ratios with their spread, and a verdict in words. Pure."""
+"""Compares runs: ratios with their spread, and a verdict in words."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,19 +11,19 @@ from app.engine.difference import Difference
 from mlx_spec.stats import Stats
 
 NOTICEABLE = 0.02
-"""Gains and losses below this share are called none."""
+"""Gains and losses up to this share count as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One prompt's runs with a drafting setting beside its plain runs, as many of each."""
+    """One prompt's runs with a drafting setting, and as many plain runs."""
 
     prompt: BenchPrompt
     setting: Setting
     plain: tuple[Stats, ...]
     drafted: tuple[Stats, ...]
     difference: Difference | None
-    """Where a run first left the text of the plain run beside it; None if none did."""
+    """Where a drafted run first differs from the plain run of the same repeat; None if none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Comparison:
     drafted_tps: float
     ratio: float
     ratio_spread: tuple[float, float]
-    """Smallest and largest ratio over the repeats, each repeat taken by itself; `ratio` lies within."""
+    """Smallest and largest ratio, among those of the single repeats and `ratio`."""
     accepted_per_round: float
     acceptance_rate: float
     plain_time_to_first_token: float
@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def won(self) -> bool:
-        """Drafting was faster in every repeat, and it was drafting that made it so."""
+        """Drafting was faster in every repeat, and drafted tokens were accepted."""
         return self.ratio_spread[0] > 1 and self.ratio > 1 + NOTICEABLE and self.accepted_per_round > 0
 
     @property
@@ -81,11 +81,11 @@ class Comparison:
         return f"{text} ({self.spread})"
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ratio_spread": list(self.ratio_spread), "verdict": self.verdict}
+        return {**asdict(self), "verdict": self.verdict}
 
 
 def compare(measured: Sequence[Measured]) -> Comparison:
-    """Fold the measurements of one or more prompts, equally often repeated."""
+    """Combine the measurements of one or more prompts, all with equally many repeats."""
     plain = [m.plain for m in measured]
     drafted = [m.drafted for m in measured]
     repeats = len(plain[0])

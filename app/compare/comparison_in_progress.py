@@ -16,13 +16,13 @@ class ComparisonInProgress:
         """`asker` gets the engine's events; those with `turn_id` are for this comparison."""
         self.plan = plan
         self.run: Run | None = None
-        """What the engine is busy with; None before the first run and after the last."""
+        """The run in progress; None before the first and after the last."""
         self.broken_off = ""
         self.collector = RunCollector(plan)
         self.turn_id: int | None = None
-        """Of the last request."""
+        """The last request's id."""
         self.pieces: list[Piece] = []
-        """Text of the run that is on."""
+        """Text so far of the run in progress."""
         self._link = link
         self._asker = asker
         self._waiting = plan.runs
@@ -30,7 +30,7 @@ class ComparisonInProgress:
         self._info = link.info
 
     def begin_next(self) -> Run | None:
-        """Ask for the run that is due; None once all of them ran."""
+        """Request the next run; None if none is left."""
         self.run = run = next(self._waiting, None) or self._next_length()
         if run is not None:
             self.pieces = []
@@ -40,7 +40,7 @@ class ComparisonInProgress:
         return run
 
     def _next_length(self) -> Run | None:
-        """The first run of greater lengths, where those so far were the faster the longer."""
+        """If the longest draft lengths were fastest, plan longer ones and return their first run."""
         record = None if self.broken_off else self.record()
         longer = self.plan.longer(record.speed) if record is not None else None
         if longer is None:
@@ -51,8 +51,8 @@ class ComparisonInProgress:
         return next(self._waiting)
 
     def end_run(self, ended: TurnEnded) -> bool:
-        """Take the end of a run; False if it was stopped, and no more shall follow."""
-        # The pair is known now; should the engine die later, nobody could be asked.
+        """Record the end of a run; False if it was stopped and no run may follow."""
+        # Kept, because an engine that dies later has no info.
         self._info = self._link.info or self._info
         if self.broken_off or ended.finish_reason == "cancelled":
             self.break_off("stopped by you")
@@ -62,13 +62,13 @@ class ComparisonInProgress:
         return True
 
     def stop(self) -> None:
-        """Break off; the end of the run that is on still arrives."""
+        """Break off and cancel the run in progress; its end still arrives."""
         if self.run is not None and self.turn_id is not None:
             self.break_off("stopped by you")
             self._link.cancel(self.turn_id)
 
     def break_off(self, reason: str) -> None:
-        """Nothing more will run; the first reason counts."""
+        """Start no more runs; the first reason is kept."""
         self.broken_off = self.broken_off or reason
 
     def explain_next(self) -> bool:

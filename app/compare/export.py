@@ -25,7 +25,7 @@ def export(record: Record, file: Path) -> None:
 
 
 def check_file(option: str, file: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file that could not be written, before anything is measured; `option` named the file."""
+    """Refuse, before measuring, a file that cannot be written; `option` is the flag that named it."""
     if file.suffix.lower() not in suffixes:
         raise BadInput(f"{option} {file}: the name must end in {', '.join(suffixes)}.")
     check_place(option, file)
@@ -45,7 +45,7 @@ def difference_json(difference: Difference | None) -> dict[str, Any] | None:
 
 
 def write_csv(file: Path, record: Record) -> None:
-    """One line per drafting setting and prompt, with the facts of all on every line: files can be joined."""
+    """One line per drafting setting and prompt, each with the record's facts, so that files can be joined."""
     lines = [_csv_line(record, m) for place in record.drafting for m in record.measured(place)]
     with writing(file), file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(lines[0]))

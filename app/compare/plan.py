@@ -10,16 +10,16 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
 
 WARM_UP_TOKENS = 24
 LONGER = (10, 12, 16, 24, MAX_DRAFT_LENGTH)
-"""Lengths that follow while the curve still rises."""
+"""Draft lengths to add while the longest so far is the fastest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way of answering: what a comparison varies."""
+    """The options that a comparison varies."""
 
     drafter: DrafterName
     draft_length: int | None
-    """0 where nothing is drafted; None leaves it to the engine."""
+    """0: no drafting; None: the engine chooses."""
     temperature: float
 
     @classmethod
@@ -30,7 +30,7 @@ class Setting:
 
     @classmethod
     def plain(cls, temperature: float) -> "Setting":
-        """Decoding without drafting: what the others are compared with."""
+        """Plain decoding, the baseline."""
         return cls("none", 0, temperature)
 
     @property
@@ -58,13 +58,13 @@ class Setting:
 
 
 def plain_of(settings: Sequence[Setting], place: int) -> int:
-    """Place of the plain setting at the same temperature."""
+    """Index of the plain setting at the same temperature."""
     return settings.index(Setting.plain(settings[place].temperature))
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One answer of a comparison. `prompt` and `setting` are places in the plan."""
+    """One answer of a comparison. `prompt` and `setting` are indexes into the plan."""
 
     prompt: int
     setting: int
@@ -74,11 +74,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt, and all that the engine is given to answer it."""
+    """A prompt, and everything the engine gets to answer it."""
 
     prompt: BenchPrompt
     messages: tuple[Message, ...]
-    """What the model reads, the prompt at the end."""
+    """The conversation, ending with the prompt."""
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
 
@@ -89,25 +89,25 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Questions, ways to answer them, and how often."""
+    """Questions, settings and repeats."""
 
     questions: tuple[Question, ...]
     settings: tuple[Setting, ...]
-    """For every temperature the plain one first."""
+    """Grouped by temperature, the plain setting first."""
     options: Options
-    """All that the settings leave as it is, the seed among it."""
+    """The options that no setting varies, such as the seed."""
     repeats: int
     timed: bool = True
-    """Speeds count: every setting is warmed up, and every run in this process reads its prompt anew."""
+    """Speeds count: every setting is warmed up, and `run_plan` prefills every run's whole prompt."""
     climbs: bool = False
-    """Greater lengths follow while they are faster."""
+    """Longer draft lengths are added while they are faster."""
 
     @property
     def runs(self) -> Iterator[Run]:
         return self.runs_of(range(len(self.settings)))
 
     def runs_of(self, places: Sequence[int]) -> Iterator[Run]:
-        """One after the other; every second repeat in the other order, so that a drift favours none."""
+        """Every second repeat is in reverse order, so that a drift in speed favours no setting."""
         for place in places if self.timed else ():
             yield Run(0, place, warm_up=True)
         for prompt in range(len(self.questions)):
@@ -126,9 +126,9 @@ class Plan:
         )
 
     def longer(self, speed: Callable[[int], float]) -> "Plan | None":
-        """With a greater length for each drafter and temperature that was fastest with its greatest so far.
+        """The plan plus the next length for each drafter and temperature that was fastest with its longest.
 
-        `speed`: tokens per second of the setting at a place. None where nothing rises any more.
+        `speed`: setting index to tokens per second. None if there is nothing to add.
         """
         if not self.climbs:
             return None

@@ -22,7 +22,7 @@ GREY, GREEN, RED = "#9aa5b1", "#2f9e63", "#c2553f"
 MARKERS = "os^Dv*"
 SPEED = "tokens per second"
 LINE = 90
-"""Characters of a line of small print."""
+"""Characters per line of titles and axis labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class Series:
     speeds: tuple[float, ...]
     lows: tuple[float, ...]
     highs: tuple[float, ...]
-    """Where the speed would lie with the smallest and largest ratio of the repeats."""
+    """`lows` and `highs`: plain speed times the smallest and largest ratio of the repeats."""
 
 
 def series(record: Record) -> list[Series]:
-    """The lines of a record, drafters whose own policy chose the length left out."""
+    """One line per drafter and temperature, over its fixed draft lengths."""
     lines: dict[str, list[tuple[int, float, float, float]]] = {}
     lengths = {place: record.settings[place].draft_length for place in record.drafting}
     for place, length in sorted((p, n) for p, n in lengths.items() if n is not None):
@@ -51,7 +51,7 @@ def series(record: Record) -> list[Series]:
 
 
 def auto_speeds(record: Record) -> dict[str, float]:
-    """Tokens per second of drafters whose own policy chose the length, by the name of their line."""
+    """Tokens per second with automatic draft length, by line name."""
     autos = [place for place in record.drafting if record.settings[place].draft_length is None]
     return {_line_name(record.settings[place]): record.speed(place) for place in autos}
 
@@ -100,7 +100,7 @@ def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
 def _draw_lines(axes: "Axes", record: Record) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    # A color and a marker per drafter and temperature; its own policy's speed is a dashed line of the color.
+    # A color and a marker per drafter and temperature; automatic length is a dashed line in its color.
     names = list(dict.fromkeys(_line_name(record.settings[place]) for place in record.drafting))
     looks = {name: (f"C{place}", MARKERS[place % len(MARKERS)]) for place, name in enumerate(names)}
     for line in series(record):
@@ -130,7 +130,7 @@ def label_axes(axes: "Axes", across: str, up: str = "") -> None:
 
 
 def _wrapped(text: str) -> str:
-    """Matplotlib's own wrapping leaves titles alone where the axes begin late, and labels always."""
+    """Matplotlib never wraps axis labels, nor titles if the axes begin far from the left edge."""
     return "\n".join(line for part in printable(text).splitlines() for line in wrap(part, LINE))
 
 

@@ -1,4 +1,4 @@
-"""A finished comparison: what ran, where, and every run's numbers. What is kept and exported."""
+"""A finished comparison, as saved and exported: what ran, where, and every run's numbers."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ FORMAT, VERSION = "mlx-spec comparison", 1
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One prompt answered with one setting; both are places in the record's lists."""
+    """One prompt answered with one setting; both are indexes into the record's lists."""
 
     prompt: int
     setting: int
@@ -26,12 +26,12 @@ class Outcome:
     pieces: tuple[Piece, ...]
     """The text of the first run, marked; empty where it ran without a screen."""
     difference: Difference | None
-    """Where a run first left the text of the plain run beside it; None if none did."""
+    """Where a drafted run first differs from the plain run of the same repeat; None if none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Runs of some prompts with some settings, as many of each."""
+    """Every prompt answered with every setting, equally often."""
 
     name: str
     """Unique; also the file's name."""
@@ -42,11 +42,11 @@ class Record:
     settings: tuple[Setting, ...]
     outcomes: tuple[Outcome, ...]
     broken_off: str = ""
-    """After how many runs it ended before its last one, and why; empty if it ran to its end."""
+    """After how many runs it was stopped, and why; empty if it finished."""
 
     @property
     def when(self) -> str:
-        """The date to the minute, by the clock of the place where it is read."""
+        """The date to the minute, in the reader's local time."""
         return f"{datetime.fromisoformat(self.date).astimezone():%Y-%m-%d %H:%M}"
 
     @property
@@ -84,7 +84,7 @@ class Record:
         return by_category(self.measured(setting))
 
     def speed(self, setting: int) -> float:
-        """Tokens per second of any setting, folded as `Comparison` does."""
+        """Tokens per second of any setting, averaged as in `Comparison`."""
         return mean_speed([self.outcome(place, setting).runs for place in range(len(self.prompts))])
 
     def as_json(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def record_from_json(value: Any) -> Record:
         outcomes = [
             {
                 **outcome,
-                # Figures that a version did not have yet, or no longer has, cost no record.
+                # Records of other versions may lack some figures or have more.
                 "runs": [{**asdict(summarise(())), **run} for run in outcome["runs"]],
                 "pieces": [{"mark": mark, "text": text} for mark, text in outcome["pieces"]],
             }

@@ -1,4 +1,4 @@
-"""What a person asks to be compared, as typed after `/compare` and `/sweep`, and the plan it becomes."""
+"""Turns the text typed after `/compare` and `/sweep` into a plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 LAST = "last"
 COMPARE_REPEATS, SWEEP_REPEATS, MOST_REPEATS = 3, 2, 50
 SWEEP_LENGTHS = (None, *range(9))
-"""What auto chooses, then lengths that no one chooses; longer ones follow while they are faster."""
+"""Automatic (None), then fixed draft lengths; longer ones are added while they are faster."""
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 
@@ -31,8 +31,8 @@ def read_compare(text: str, conversation: Conversation, options: Options) -> Pla
 def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
-    A comma parts settings; drafters joined by `+` share one. What is left out: auto, lengths 0 to 8 and
-    longer ones while they are faster; drafter and temperature of the chat, its last prompt.
+    Commas separate settings; drafters joined by `+` draft together. Defaults: length auto, 0 to 8, and
+    longer ones while they are faster; the chat's drafter, temperature and last prompt.
     """
     given: dict[str, str] = {}
     for word in text.split():
@@ -53,7 +53,7 @@ def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
     except OutOfRange as error:
         raise BadInput(str(error)) from None
     if not any(setting.drafts for setting in wanted):
-        raise BadInput("Nothing there drafts. Name a length above 0, for example length=1-4.")
+        raise BadInput("None of these settings drafts. Give a length above 0, for example length=1-4.")
     questions = _questions(given.get("prompts", LAST), conversation)
     return plan(questions, wanted, options, int(repeats), climbs="length" not in given)
 
@@ -75,7 +75,7 @@ def _lengths(text: str) -> Sequence[int | None]:
 
 
 def _values(given: Mapping[str, str], name: str, usual: Any) -> Sequence[Any]:
-    """Values of an option, parted by commas; OutOfRange for one that it cannot have."""
+    """An option's comma-separated values; OutOfRange for an invalid one."""
     read = next(setting.read for setting in OPTION_SETTINGS if setting.field == name)
     return [read(part) for part in given[name].split(",")] if name in given else [usual]
 
@@ -89,7 +89,7 @@ def sweep_lengths(drafting: Sequence[Setting]) -> tuple[Setting, ...]:
 
 
 def _questions(text: str, conversation: Conversation) -> list[Question]:
-    """The last prompt as the chat asks it, files and all, or a set's after the chat's instructions alone."""
+    """The chat's last prompt with history and files, or a set's prompts after the chat's instructions."""
     if text != LAST:
         before = [Message(role="system", content=conversation.system)] if conversation.system else []
         prompts = read_prompts(DEFAULT_PROMPTS if text == "all" else plain_file(text))

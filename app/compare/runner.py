@@ -1,4 +1,4 @@
-"""Runs a plan with a pair in this process: what bench, check and report do."""
+"""Runs a plan with a pair in this process, for bench, check and report."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,9 +22,9 @@ def run_plan(
     raw: bool = False,
     show: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Run]:
-    """Answer a plan's runs in turn; each is yielded once its answer and its difference were gathered.
+    """Answer a plan's runs in turn; yield each once its answer and any difference are collected.
 
-    `raw` continues a prompt's text as it is, without chat template; `show` is called with what is next.
+    `raw` continues a prompt's text as it is, without chat template; `show` gets a line about the next run.
     """
     plan = collector.plan
     ids = _prompt_ids(pair, plan, raw)
@@ -45,7 +45,7 @@ def run_plan(
 
 
 def run_until_stopped(pair: "LoadedPair", plan: Plan, *, raw: bool) -> tuple[RunCollector, bool]:
-    """Answer a plan's runs, all of them (True) or those before Ctrl+C, with a line of progress."""
+    """Answer a plan's runs with a progress line; False if Ctrl+C stopped it before the end."""
     collector = RunCollector(plan)
     try:
         with Progress() as line:
@@ -57,7 +57,7 @@ def run_until_stopped(pair: "LoadedPair", plan: Plan, *, raw: bool) -> tuple[Run
 
 
 def _prompt_ids(pair: "LoadedPair", plan: Plan, raw: bool) -> list[list[int]]:
-    """Token ids of every prompt, all before the first is answered: nothing is measured in vain."""
+    """Token ids of every prompt; one that is too long fails before anything is measured."""
     session = Session(pair)
     found: list[list[int]] = []
     for question in plan.questions:

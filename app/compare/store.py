@@ -13,11 +13,11 @@ from models.paths import data_folder
 
 
 class Kept(NamedTuple):
-    """What the folder holds, the newest first."""
+    """The saved comparisons, the newest first."""
 
     records: tuple[Record, ...]
     unreadable: tuple[Path, ...]
-    """Files that are no comparison of this version; left alone."""
+    """Files that this version cannot read; left alone."""
 
 
 def keep(record: Record) -> Path:
@@ -43,7 +43,7 @@ def kept() -> Kept:
 
 
 def last_speeds() -> dict[str, str]:
-    """Pair name to a sentence with its newest kept comparison; pairs that were never compared are absent."""
+    """By pair name, a sentence about its newest comparison; pairs that were never compared are absent."""
     found: dict[str, str] = {}
     for record in kept().records:
         name = record.facts["pair"]["name"]
@@ -59,7 +59,7 @@ def last_speeds() -> dict[str, str]:
 
 
 def find(name: str) -> Record:
-    """A kept comparison by its name, by the beginning of it, or `last`."""
+    """A saved comparison by its name, the beginning of its name, or `last`."""
     records = kept().records
     if not records:
         raise BadInput("No comparison was kept yet. In the chat, /compare runs one.")

@@ -17,11 +17,11 @@ ACCEPTANCES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 GPUS = {
     "M1, M2": "applegpu_g13g", "M3, M4": "applegpu_g16s", "M5": "applegpu_g17s", "Ultra (M3)": "applegpu_g15d"
 }  # fmt: skip
-"""One GPU architecture of each kind that MLX treats alike."""
+"""One architecture for each group of GPUs that MLX treats alike."""
 
 
 def best_length(costs: "Costs", drafter: str, acceptance: float, context: int) -> tuple[int, float]:
-    """The best fixed draft length at an acceptance, and its speed over plain decoding's."""
+    """The best fixed draft length at an acceptance rate, and its speed as a multiple of plain decoding's."""
     seconds = costs.curve(drafter, costs.longest(drafter), context)
     tokens, gains = 0.0, []
     for k, took in enumerate(seconds):
@@ -32,7 +32,7 @@ def best_length(costs: "Costs", drafter: str, acceptance: float, context: int) -
 
 
 def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
-    """The share of drafted tokens that must be accepted for drafting to pay, to 1 %; None: none suffices."""
+    """The lowest acceptance rate at which drafting pays, to 1 %; None if it never does."""
     shares = (a / 100 for a in range(1, 101))
     return next((share for share in shares if best_length(costs, drafter, share, context)[0]), None)
 
@@ -95,7 +95,7 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
 
 
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
-    """What target passes and whole rounds cost over the rows of a pass."""
+    """Plot the cost of target passes and of whole rounds by rows per pass."""
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
     from app.shell.named_file import write_picture
 
@@ -139,7 +139,7 @@ def _curve(calibration: "Calibration") -> "Table":
 
 
 def _edges(shape: TargetShape | None) -> dict[str, tuple[Edge, ...]]:
-    """On this machine's GPU, or on every kind of Apple GPU where there is none."""
+    """The edges of this machine's GPU, or of every kind of Apple GPU if it has none."""
     import mlx.core as mx
 
     if shape is None:

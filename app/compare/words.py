@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences."""
+"""A comparison's results in sentences."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from app.shell.number_text import counted
 from mlx_spec.stats import Stats
 
 HARDLY = 0.005
-"""Accepted tokens a round, below which a share of them says nothing."""
+"""Accepted tokens per round below which the acceptance rate is not shown."""
 SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
 SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
 
 def drafting_text(run: Stats) -> str:
-    """What drafting did in a run; where most rounds were plain, how often it was right says little."""
+    """How many drafted tokens a run accepted; if most rounds were plain, how many rounds drafted."""
     tried = run.rounds - run.rounds_by_drafter.get("none", 0)
     if run.draft_n and tried < run.rounds / 2:
         return f"drafted in {tried:,} of {counted(run.rounds, 'round')}"
@@ -23,7 +23,7 @@ def drafting_text(run: Stats) -> str:
 
 
 def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
-    """Texts that differ, should not, and not because rounding decided between two tokens."""
+    """Texts that differ but should not, and not by a near-tie that rounding explains."""
     return [
         m
         for m in measured
@@ -64,7 +64,7 @@ def circumstances(record: Record) -> str:
 
 
 def sentence(record: Record) -> str:
-    """One setting judged in full; of several, the best one and the worst. Says if it was broken off."""
+    """The full verdict on one setting, or the best and worst of several; and whether it was broken off."""
     broken_off = _broken_off(record)
     comparisons = {place: record.comparison(place) for place in record.drafting}
     if len(comparisons) == 1:
@@ -83,7 +83,7 @@ def sentence(record: Record) -> str:
 
 
 def headline(record: Record, place: int) -> tuple[str, str]:
-    """One setting beside its ratio: won or lost, and whether the text is the same; then how sure that is."""
+    """A setting's result, shown beside its ratio: faster or slower, same text or not; then the details."""
     one = record.comparison(place)
     gain = "faster" if one.won else "slower" if one.lost else one.verdict.split(",")[0]
     same = sameness(record, place)
@@ -100,5 +100,5 @@ def _broken_off(record: Record) -> str:
 
 
 def _may_differ(temperature: float, verify: str) -> bool:
-    """Above temperature 0 only the coupled rule keeps the plain run's text."""
+    """Above temperature 0 only coupled verification gives the plain run's text."""
     return temperature > 0 and verify != "coupled"

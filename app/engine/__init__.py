@@ -1,1 +1,1 @@
-"""The engine's process: text in, marked text out, over a pipe. Knows no screen."""
+"""The engine process: requests in, marked text out, over a pipe. Knows no screen."""

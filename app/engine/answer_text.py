@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from app.engine.events import Mark, Piece
 
 LONGEST_CHARACTER = 8
-"""Tokens after which a broken character is shown as such: UTF-8 needs at most four bytes."""
+"""Tokens after which an incomplete character is shown as broken: UTF-8 needs at most four bytes."""
 
 BROKEN = "\ufffd"
 
@@ -14,10 +14,9 @@ BROKEN = "\ufffd"
 class AnswerText:
     """Tokens in, pieces to show out.
 
-    A character may be spread over several tokens (an emoji over four; it carries the mark of the last), and
-    how a token reads can depend on those before it (`before`: of the prompt). So text is decoded in a window:
-    the tokens decoded last, plus those waiting until they do not end inside a character. What could be the
-    beginning of a stop text is held.
+    A character may span several tokens (an emoji four; it gets the mark of the last), and a token's text
+    can depend on the tokens before it (`before`: the prompt's). So text is decoded in a window: the tokens
+    decoded last, plus those that wait for the rest of a character. Text that may begin a stop text is held.
     """
 
     def __init__(
@@ -31,14 +30,14 @@ class AnswerText:
         self._window = list(before[-LONGEST_CHARACTER:])
         self._waiting: list[int] = []
         self._begins: list[tuple[int, int]] = []
-        """Each token, and where its text begins."""
+        """Each token, and where its text begins (characters)."""
         self._decoded = ""
         self.shown = 0
-        """Characters that belong to the answer, so far as is known."""
+        """Characters released as part of the answer."""
         self._held: deque[tuple[int, Mark]] = deque()
-        """Where each stretch of the text not shown yet ends, and its mark."""
+        """The end and mark of each piece of text not shown yet."""
         self.stopped_at: str | None = None
-        """The stop text that was found: nothing that comes after it belongs to the answer."""
+        """The stop text that was found; the answer ends before it."""
 
     @property
     def stopped(self) -> bool:
@@ -50,12 +49,12 @@ class AnswerText:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """The tokens behind the text; after a stop text, those that begin before it."""
+        """The tokens of the text; with a stop text, those that begin before it."""
         return tuple(token for token, begin in self._begins if not self.stopped or begin < self.shown)
 
     @property
     def decoded(self) -> int:
-        """Characters that became certain so far, held ones included."""
+        """Characters decoded so far, held ones included."""
         return len(self._decoded)
 
     def add(self, token: int, mark: Mark) -> list[Piece]:

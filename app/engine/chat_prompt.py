@@ -1,4 +1,4 @@
-"""A conversation as token ids that fit the model: chat template, and oldest turns left out if need be."""
+"""A conversation as token ids that fit the context: chat template, oldest turns left out if needed."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class CancelledWhileReading(Exception):
-    """The prompt is not needed any more."""
+    """The request was cancelled while its prompt was being built."""
 
 
 class Message(TypedDict):
     role: str
-    """`system`, `user` or `assistant`; `tool` for what a tool gave back."""
+    """`system`, `user`, `assistant`, or `tool` for a tool's result."""
     content: str
     tool_calls: NotRequired[list[dict[str, Any]]]
-    """Of an assistant, as OpenAI writes them, the arguments as an object."""
+    """The assistant's calls in OpenAI's format, the arguments as an object."""
     tool_call_id: NotRequired[str]
     name: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
 class FillIn:
-    """What stands before and after the text to be written."""
+    """The text before and after the gap to fill."""
 
     before: str
     after: str
@@ -38,13 +38,13 @@ class FillIn:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A conversation whose tokens are to be counted, as the chat template writes them."""
+    """Asks only for the number of tokens of a conversation, chat template included."""
 
     messages: tuple[Message, ...]
 
 
 Prompt = str | Sequence[int] | FillIn | Sequence[Message]
-"""Text is continued as it is, token ids too, a gap is filled; messages go through the chat template."""
+"""Text and token ids are continued as they are, a gap is filled, messages go through the chat template."""
 
 
 def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
@@ -63,10 +63,10 @@ def chat_ids(
     cancelled: Callable[[], bool] = lambda: False,
     tools: Sequence[dict[str, Any]] = (),
 ) -> tuple[list[int], int]:
-    """Token ids of the conversation, and how many of its oldest messages had to be left out.
+    """Token ids of the conversation, and the number of oldest messages left out to fit `room` tokens.
 
-    System messages at the beginning and the last message always stay; turns go whole, so what is
-    left begins with a user's message. If even that is longer than `room`, it is returned as it is.
+    Leading system messages and the last message always stay; whole turns are dropped, so the rest begins
+    with a user's message. If even that is too long, it is returned as it is.
     """
     ids = _templated(tokenizer, messages, tools)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
@@ -80,7 +80,7 @@ def chat_ids(
             raise CancelledWhileReading
         return _templated(tokenizer, [*messages[:head], *messages[cut:]], tools)
 
-    # By halves: each try reads all that is left, so turn by turn a long conversation would take minutes.
+    # Bisection: every try tokenizes all the rest, so turn by turn a long conversation would take minutes.
     fits = bisect_left(cuts, True, hi=len(cuts) - 1, key=lambda cut: len(ids_from(cut)) <= room)
     return ids_from(cuts[fits]), cuts[fits] - head
 
@@ -95,5 +95,5 @@ def _templated(
     given: dict[str, Any] = {"tools": list(tools)} if tools else {}
     try:
         return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, **given))
-    except (TemplateError, TypeError) as error:  # the second from filters, for arguments of another type
+    except (TemplateError, TypeError) as error:  # TypeError: a filter got an argument of another type
         raise BadInput(f"The model's chat template refuses this conversation: {error}") from error

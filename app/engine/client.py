@@ -1,7 +1,7 @@
-"""The parent's end of the engine process: start it, send requests, collect events, notice its death.
+"""The parent's side of the engine process: start it, send requests, collect events, notice its death.
 
-The process keeps away from the terminal: no stdin, and what it or a native library prints goes to a log
-file. Nothing here imports MLX.
+The process does not touch the terminal: it has no stdin, and all its output goes to a log file. Nothing
+here imports MLX.
 """
 
 import os
@@ -24,7 +24,7 @@ LOG_LIMIT_BYTES = 1_000_000
 QUIT_SECONDS = 2.0
 
 _OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
-"""How a process without memory ends: by the system, or in a library that was refused some."""
+"""Signals that end a process out of memory: from the system, or in a library whose allocation failed."""
 
 
 class EngineClient:
@@ -59,7 +59,7 @@ class EngineClient:
         return self._process.poll() if self._process else None
 
     def start(self) -> None:
-        """Start a process, after the `Died` of one before; OSError if it cannot be started."""
+        """Start a process, after the `Died` of an earlier one; OSError if it cannot be started."""
         if self._reader is not None:
             self._reader.join(QUIT_SECONDS)
         its_requests, requests = Pipe(duplex=False)
@@ -72,14 +72,14 @@ class EngineClient:
                 stdout=log,
                 stderr=log,
                 pass_fds=ends,
-                start_new_session=True,  # a Ctrl+C in the terminal is the screen's business alone
+                start_new_session=True,  # Ctrl+C in the terminal must reach the screen only
             )
         self._requests = requests
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
 
     def send(self, request: Request) -> None:
-        """Send a request. One sent to a dead process is lost; `Died` is among the events then."""
+        """Send a request. A dead process loses it; `Died` is among the events then."""
         if self._requests is not None:
             with suppress(OSError):
                 self._requests.send(request)
@@ -112,7 +112,7 @@ class EngineClient:
             self._arrived()
 
     def _open_log(self) -> BinaryIO:
-        """The log, or nowhere: an answer matters more than its log."""
+        """The log file, or /dev/null if it cannot be written: no reason not to answer."""
         try:
             self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.log_path.exists() and self.log_path.stat().st_size > LOG_LIMIT_BYTES:

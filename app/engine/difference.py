@@ -1,4 +1,4 @@
-"""Where two answers to one prompt part."""
+"""The first difference of two answers to one prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place at which two answers part."""
+    """The first token at which two answers differ."""
 
     position: int
     plain: str
     drafted: str
-    """The two tokens as text; empty where an answer had ended."""
+    """`plain` and `drafted`: the two tokens as text; empty if that answer had ended."""
     margin: float | None
-    """How far the worse of the two lies below the target's best, in logits. None: an answer had ended."""
+    """Logits by which the lower of the two tokens is below the target's best. None: an answer had ended."""
     tolerance: float
     """Margin up to which rounding explains the difference."""
 
@@ -24,6 +24,6 @@ class Difference:
 
 
 def parting(plain: Sequence[int], drafted: Sequence[int]) -> int:
-    """Index of the first token at which two answers differ, or at which one of them has ended."""
+    """Index of the first token at which two answers differ or one of them has ended."""
     pairs = enumerate(zip(plain, drafted, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(plain), len(drafted)))

@@ -1,7 +1,7 @@
-"""What was learned about drafting with a pair on this machine: measured at its first use, kept on disk.
+"""What was learned about drafting with a pair on this machine: measured at its first use, saved on disk.
 
-One small file per pair, written whole and moved into place: of two processes the later one's stays. Ignored
-when the device, the BLAS, the models, the drafters, the versions, or whether passes are compiled, are others.
+One small file per pair, replaced atomically: of two processes the later one wins. It is ignored if the
+device, BLAS, models, drafters, versions or compilation of passes changed.
 """
 
 import json
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from models.load.engine import LoadedPair
 
 METHOD = 5
-"""The way of measuring and learning: one more whenever the numbers mean something else."""
+"""Version of the measuring and learning; raise it when the numbers change their meaning."""
 
 
 def restore(pair: "LoadedPair") -> bool:
-    """Give the pair's engine what was learned before. False if there is nothing of use."""
+    """Give the saved state to the pair's engine. False if there is none that applies."""
     try:
         kept = parse_json(state_file(pair).read_text(encoding="utf-8"))
         if kept["circumstances"] != _circumstances(pair):
@@ -41,7 +41,7 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     skipped: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """Time rounds until `skipped`, the rest is learned in answers; `progress` takes (kinds timed, in all)."""
+    """Time rounds until done or `skipped`; `progress` gets (kinds of round timed, all kinds)."""
     calibration = Calibration(pair.engine)
     try:
         for done, total in calibration.run(SECONDS):
@@ -54,7 +54,7 @@ def measure(
 
 
 def keep(pair: "LoadedPair") -> bool:
-    """Write down what was learned. A disk that cannot be written to costs only the keeping: False."""
+    """Save what was learned. False if the disk cannot be written to."""
     learned = pair.engine.controller.as_json()
     kept = {"pair": _pair_key(pair), "circumstances": _circumstances(pair), "learned": learned}
     try:

@@ -1,4 +1,4 @@
-"""What happened while answering: the plain values that leave a session, pickled on their way out."""
+"""The events of an answer: plain values that leave a session, pickled on their way out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from mlx_spec.stats import Stats
 FinishReason = Literal["stop", "length", "cancelled"]
 
 Mark = Literal["accepted", "bonus", "plain"]
-"""`accepted`: a drafted token. `bonus`: the target's own after a draft. `plain`: no draft."""
+"""`accepted`: a drafted token. `bonus`: the target's own token after a draft. `plain`: no draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class PairInfo:
     device: str
     memory_bytes: int
     drafters: tuple[str, ...] = ()
-    """Names that `Options.drafter` may have."""
+    """Names allowed in `Options.drafter`."""
     batches: bool = True
     """Whether several answers can be written side by side."""
     notes: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def append(pieces: list[Piece], piece: Piece) -> None:
 
 
 def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Neighbours with the same mark joined."""
+    """The pieces, with neighbours of the same mark joined."""
     out: list[Piece] = []
     for piece in pieces:
         append(out, piece)
@@ -67,44 +67,43 @@ def text_of(pieces: Iterable[Piece]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DraftRound:
-    """One round as a person reads it: tokens as text, whatever they hold."""
+    """One round for display: tokens as text, control characters included."""
 
     drafter: str
     drafted: tuple[str, ...]
     accepted: int
     own: str
-    """The target's own token after the accepted ones; empty where the answer was cut before it."""
+    """The target's own token after the accepted ones; empty if the answer was cut before it."""
     seconds: float
     draft_seconds: float | None
-    """Time the draft alone took, in the few rounds that are timed in two parts."""
+    """Seconds for the draft alone, in the few rounds where it is timed separately."""
     begin: int
-    """Where its text begins and ends in the answer; a character of several tokens belongs to the last."""
+    """`begin` and `end` of its text in the answer; a character of several tokens belongs to the last one."""
     end: int
     tree_depth: int | None = None
-    """The most that could be accepted of a tree, whose accepted tokens are its first here; None: of a chain
-    all."""
+    """Depth of a drafted tree, whose accepted tokens come first in `drafted`; None: a chain."""
 
     @property
     def draft_length(self) -> int:
-        """Tokens drafted after one another."""
+        """The most drafted tokens that could be accepted."""
         return len(self.drafted) if self.tree_depth is None else self.tree_depth
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
-    """A token as text, and how likely the target found it; a part of a character is a mark in its place."""
+    """A token as text with the target's log probability; a part of a character is shown as U+FFFD."""
 
     text: str
     begin: int
     """Where its text begins in the answer."""
     logprob: float
     top: tuple[tuple[str, float], ...]
-    """The likeliest tokens there, and their log probabilities."""
+    """The likeliest tokens at its position, and their log probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """One round's text, and the numbers of the answer so far."""
+    """One round's text, and the statistics of the answer so far."""
 
     pieces: tuple[Piece, ...]
     tokens: int
@@ -115,9 +114,9 @@ class TextAdded:
     rounds: int
     memory_bytes: int
     played: tuple[DraftRound, ...]
-    """The rounds behind the pieces: one; none for a tail that had waited, several in joined events."""
+    """The rounds of the pieces: one; none for held text at the end, several in joined events."""
     scored: tuple[ScoredToken, ...] = ()
-    """The tokens behind the pieces, where it was asked for."""
+    """The tokens of the pieces, if log probabilities were requested."""
 
     @property
     def text(self) -> str:
@@ -126,7 +125,7 @@ class TextAdded:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What the model asks to be called."""
+    """A function call that the model requests."""
 
     name: str
     arguments: str
@@ -141,7 +140,7 @@ class TurnEnded:
     seed: int
     stats: Stats
     tool_calls: tuple[ToolCall, ...] = ()
-    """Where tools were given. Their text is in `text`, and in no piece."""
+    """Only if tools were given. Their text is in `text` but in no piece."""
     stopped_at: str | None = None
     """The stop text that ended it."""
 

@@ -1,4 +1,4 @@
-"""Text to be written between a beginning and an end, as models for code were trained to do it.
+"""Prompts that ask a code model to fill in the middle of a text.
 
 The formats are those of the models' own cards; continuedev/continue collects them in
 core/autocomplete/templating/AutocompleteTemplate.ts.
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """Marks, each one token, around the two texts."""
+    """The special tokens around the two texts."""
 
     before: str
     after: str
     middle: str
-    """Empty: the text that comes after is given first, and the answer follows the one before."""
+    """Empty: the text after the gap comes first, and the answer continues the text before it."""
 
 
 FORMATS = (
@@ -30,27 +30,27 @@ FORMATS = (
     Format("[PREFIX]", "[SUFFIX]", ""),  # Codestral
 )
 CANNOT = (
-    "cannot fill in text between two others: it has no tokens for that. Leave out what comes after, or "
-    "choose a model that has: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
+    "has no fill-in-the-middle tokens, so it cannot fill a gap. Leave out the text after it, or choose a "
+    "model that has them: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
 )
-"""What is wrong with a model that has none of these."""
+"""The message for a model without any of these formats, to follow its name."""
 ENDS = (
     "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>", "<|file_separator|>",
     "<file_sep>", "▁<EOT>",
 )  # fmt: skip
-"""Tokens with which models say that the gap is filled; who fills another file goes too far."""
+"""Tokens that end the answer: models end the gap with them, or go on with another file."""
 
 
 def can_fill_in(tokenizer: "TokenizerWrapper") -> bool:
-    """Whether the model was trained to."""
+    """Whether the tokenizer has the tokens of a fill-in-the-middle format."""
     return _known_format(tokenizer.get_vocab()) is not None
 
 
 def fill_in_ids(tokenizer: "TokenizerWrapper", gap: FillIn) -> list[int]:
-    """Token ids of a prompt that the model answers with what fills the gap. Marks in its texts are text.
+    """Token ids of a prompt that asks to fill the gap. Special tokens within its texts are plain text.
 
     Raises:
-        BadInput: the model knows no such marks.
+        BadInput: the model has no fill-in-the-middle format.
     """
     vocabulary = tokenizer.get_vocab()
     wanted = _format(vocabulary)
@@ -65,7 +65,7 @@ def fill_in_ids(tokenizer: "TokenizerWrapper", gap: FillIn) -> list[int]:
 
 
 def fill_in_stops(tokenizer: "TokenizerWrapper") -> frozenset[int]:
-    """Ids that end such an answer, beside those that end any."""
+    """Token ids that end a fill-in answer, besides those that end every answer."""
     vocabulary = tokenizer.get_vocab()
     marks = [mark for mark in _format(vocabulary) if mark]
     return frozenset(vocabulary[mark] for mark in (*marks, *ENDS) if mark in vocabulary)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> "LoadedPair":
-    """The pair in memory; raises as `models.load.engine.load`, and MachineTrouble for a wrong HF_ENDPOINT."""
+    """Load the pair; raises like `models.load.engine.load`, and MachineTrouble for a wrong HF_ENDPOINT."""
     runtime.prepare()
-    check_endpoint()  # the libraries that read models do not survive a malformed one
+    check_endpoint()  # a malformed one crashes the model libraries
     from models.load import engine
 
     return engine.load(spec, show)

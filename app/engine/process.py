@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from app.engine.drafting_state import TunedSession
 
 ORPHAN_SECONDS = 10.0
-"""How long work in progress may go on once the other end of the pipe is gone."""
+"""How long work in progress may go on after the other end of the pipe is gone."""
 
 JOIN_SECONDS = 1 / 20
-"""After a text, further text is gathered for this long."""
+"""After text was sent, more text is collected for this long."""
 
 OpenPair = Callable[[PairSpec, Callable[[str], object]], "TunedSession"]
 
@@ -45,7 +45,7 @@ class _Inbox:
         self._requests = requests
         self._waiting: queue.SimpleQueue[Load | Answer | Explain | None] = queue.SimpleQueue()
         self._next: list[Load | Answer | Explain | None] = []
-        """What was taken from those that wait, and put back."""
+        """A request taken from `_waiting` but not handled yet; at most one."""
         self._cancelled: set[int] = set()
         self._closed = False
         self.skipping = False
@@ -56,7 +56,7 @@ class _Inbox:
         return self._next.pop() if self._next else self._waiting.get()
 
     def next_answer(self) -> Answer | None:
-        """The next request if one waits and an answer is what it asks for."""
+        """The next request, if it is here and asks for an answer."""
         if not self._next and not self._waiting.empty():
             self._next.append(self._waiting.get())
         match self._next:
@@ -89,10 +89,10 @@ class _Inbox:
 
 
 class Outbox:
-    """Sends events in order, from a thread of its own: deciding tokens does not wait for the pipe.
+    """Sends events in order from its own thread, so that decoding does not wait for the pipe.
 
-    Text that comes faster than it is read is joined; what ends it is not kept waiting. Once nobody reads,
-    events are dropped; the pipe of requests is closed then, which ends the work.
+    Text events that come faster than they are read are joined; other events are sent at once. If the reader
+    is gone, events are dropped; the pipe of requests is closed then too, which ends the work.
     """
 
     def __init__(self, events: Connection) -> None:
@@ -103,7 +103,7 @@ class Outbox:
         self._thread.start()
 
     def send(self, event: EngineEvent | None) -> None:
-        """None is the last."""
+        """Send an event; None ends the thread."""
         self._waiting.put(event)
         if not _is_text(event):
             self._no_text_waits.set()
@@ -132,7 +132,7 @@ def _is_text(event: EngineEvent | None) -> bool:
 
 
 def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
-    """The events, neighbouring texts of one answer made one with the later one's numbers."""
+    """The events; neighbouring texts of one answer become one, with the later one's statistics."""
     out: list[EngineEvent] = []
     for event in events:
         match [*out[-1:], event]:
@@ -156,7 +156,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
             try:
                 match request:
                     case Load(pair, at_once):
-                        session = None  # the old pair leaves memory before the next one enters it
+                        session = None  # free the old pair before loading the next
                         session = open_pair(pair, lambda text: outbox.send(protocol.Indexing(text)))
                         outbox.send(protocol.Loaded(session.info))
                         if not session.is_tuned:
@@ -169,7 +169,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                         )
                     case Answer():
                         _answer(request, session, at_once, outbox, inbox)
-            except Exception as error:  # whatever a model's files can cause is reported, not died of
+            except Exception as error:  # a model's files can cause any error: report it and go on
                 if isinstance(request, Load):
                     reason = _message(error)
                     outbox.send(LoadFailed(reason))
@@ -181,7 +181,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
 
 
 def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
-    """Measure what drafting costs. A failure costs only the measuring: answers teach it too."""
+    """Measure what drafting costs. A failure is only logged: the costs are learned from answers too."""
     inbox.skipping = False
     try:
         session.tune(lambda done, total: outbox.send(protocol.Tuning(done, total)), inbox.is_skipped)
@@ -193,7 +193,7 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
 def _answer(
     request: Answer | None, session: "TunedSession", at_once: int, outbox: Outbox, inbox: _Inbox
 ) -> None:
-    """Answer it and those that are asked for meanwhile, `at_once` side by side, an event of each in turn."""
+    """Write this answer and those requested meanwhile, `at_once` side by side, one event of each in turn."""
     answers: dict[int, Iterator[TurnEvent | None]] = {}
     try:
         while answers or request:
@@ -214,10 +214,10 @@ def _answer(
                     if event is not None:
                         outbox.send(Answered(number, event))
             request = inbox.next_answer() if len(answers) < at_once else None
-    except Exception as error:  # of a pass, in which all of them were
+    except Exception as error:  # a pass failed, and all answers were in it
         for number in answers:
             outbox.send(_failed(number, error))
-        if isinstance(error, RankLost):  # nothing can be written any more
+        if isinstance(error, RankLost):  # no further answer is possible
             outbox.send(LoadFailed(str(error)))
     finally:
         session.keep()
@@ -229,7 +229,7 @@ def _failed(number: int, error: Exception) -> AnswerFailed:
 
 
 def _message(error: Exception) -> str:
-    """What the user reads. The traceback goes to the log, which is this process's stderr."""
+    """The message for the user. The traceback goes to stderr, which is the log."""
     traceback.print_exception(error)
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)

@@ -1,4 +1,4 @@
-"""What crosses the pipe between a screen and the engine process: requests in, events out.
+"""The messages between a screen and the engine process: requests in, events out.
 
 Plain frozen values, pickled: both ends are our own processes, so the pickles are trusted.
 """
@@ -17,12 +17,12 @@ from models.pairs.pair import PairSpec
 class Load:
     pair: PairSpec
     at_once: int = 1
-    """Answers that are written side by side; others wait."""
+    """Answers written side by side at most; others wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a prompt; answers begin in the order of the requests. Ids rise; its events carry its own."""
+    """Answer a prompt; answers begin in the order of the requests. Ids increase; events carry the id."""
 
     id: int
     prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...] | Count
@@ -30,20 +30,20 @@ class Answer:
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
     begun: str = ""
-    """How the answer begins; the events have what follows."""
+    """The beginning of the answer, already written; the events have the rest."""
     stop_texts: tuple[str, ...] = ()
     """The answer ends before the first of them."""
     tools: tuple[dict[str, Any], ...] = ()
-    """Functions that the model may call, as OpenAI describes them."""
+    """Functions that the model may call, in OpenAI's format."""
     whole: bool = False
-    """A conversation that is too long is refused; else its oldest messages are left out."""
+    """True: a conversation that is too long is refused. False: its oldest messages are left out."""
     likeliest: int | None = None
-    """How many of the likeliest tokens are told beside each of the answer, with log probabilities."""
+    """Report log probabilities: of each token and this many likeliest ones at its position. None: do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Find where two answers, given as tokens, part, and whether rounding explains it."""
+    """Find the first difference of two answers, given as tokens, and whether rounding explains it."""
 
     id: int
     messages: tuple[Message, ...]
@@ -61,7 +61,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class SkipTuning:
-    """Answer without measuring further what drafting costs."""
+    """Stop measuring what drafting costs and begin to answer."""
 
 
 Request = Load | Answer | Explain | Cancel | SkipTuning
@@ -79,14 +79,14 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """Documents to draft from are new or have changed; the pair is there once they are indexed."""
+    """New or changed documents to draft from are being indexed; the pair is loaded after that."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What drafting costs with this pair here is being measured, once; answers wait, seconds at most."""
+    """The costs of drafting with this pair are being measured, once; answers wait a few seconds."""
 
     done: int
     total: int
@@ -94,14 +94,14 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class TuningEnded:
-    """Answers begin. What was not measured is learned while answering."""
+    """Answers begin. Costs that were not measured are learned while answering."""
 
     skipped: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One event of one answer; a `TurnEnded` is its last."""
+    """One event of one answer; `TurnEnded` is the last."""
 
     id: int
     event: TurnEvent
@@ -120,12 +120,12 @@ class AnswerFailed:
     id: int
     message: str
     refused: bool = False
-    """The request cannot be answered as it is, now or later; nothing failed."""
+    """The request itself is at fault: sending it again cannot help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The process ended without being asked to; a negative code is a signal. Made by the parent's side."""
+    """The process ended unasked; a negative code is a signal. Made by the parent's side."""
 
     returncode: int
 

@@ -1,7 +1,7 @@
-"""Are two answers the same tokens, and if not, was the first difference a tie that rounding decided?
+"""Whether two answers have the same tokens, and if not, whether rounding explains the first difference.
 
-A pass over several rows may add numbers up in another order than a pass over one row. Two tokens
-whose scores lie closer together than that can swap places; anything else is a defect.
+A pass over several rows may sum in another order than a pass over one row. Two tokens whose scores are
+closer than that rounding error can swap places; any other difference is a defect.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from models.load.engine import LoadedPair
 
 TOLERANCE = {"float32": 1e-4, "float16": 8e-3, "bfloat16": 3e-2}
-"""Share of the largest logit that reordered sums may change, by the precision of the logits.
+"""By the precision of the logits: the share of the largest logit that reordered sums may change.
 
-In 16 bit about eight rounding steps of the logit itself: so far apart lie the built-in target's logits in
-16 and in 32 bit (`python -m benchmarks.rounding_on_answers`). In 32 bit, where the sums inside are as coarse
-as the result, about a thousand.
+In 16 bit about eight rounding steps of the logit: the distance between the built-in target's logits in 16
+and in 32 bit (`python -m benchmarks.rounding_on_answers`). In 32 bit, where the inner sums are no more
+precise than the result, about a thousand steps.
 """
 
 

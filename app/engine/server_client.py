@@ -1,4 +1,4 @@
-"""An `mlx-spec serve` in the place of the engine process: what `EngineClient` does, over HTTP."""
+"""The interface of `EngineClient` over HTTP: a running `mlx-spec serve` replaces the engine process."""
 
 import queue
 import threading
@@ -18,7 +18,7 @@ from app.shell.errors import BadInput
 
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 60.0
-"""A server says something every ten seconds."""
+"""Read timeout; the server sends a line at least every ten seconds."""
 _ANSWER = TypeAdapter(Answer)
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class ServerClient:
 
     Args:
         url: as the server prints it, with or without `/v1`.
-        key: what it asks for, if it does.
+        key: the API key, if the server requires one.
     """
 
     log_path = Path("the server's own")
@@ -48,7 +48,7 @@ class ServerClient:
     returncode = None
 
     def pair_name(self) -> str:
-        """Of what is served. BadInput where nobody answers, or another program does."""
+        """The served pair's name. BadInput if no server answers, or another program does."""
         return self._ask("/v1/models", lambda r: str(r.json()["data"][0]["id"]))
 
     def start(self) -> None:
@@ -63,9 +63,7 @@ class ServerClient:
             case protocol.Cancel(number):
                 self._begin(self._cancel, number)
             case protocol.Explain(number):
-                message = (
-                    f"Where two answers part is explained where the model runs, and it runs at {self.url}."
-                )
+                message = f"Differences are only explained on the machine that runs the model ({self.url})."
                 self._events.put(AnswerFailed(number, message, refused=True))
             case _:
                 return
@@ -80,7 +78,7 @@ class ServerClient:
         def run() -> None:
             try:
                 work(*given)
-            except RuntimeError:  # a closed connection can be asked nothing, and nobody waits for it
+            except RuntimeError:  # the client was closed meanwhile, so nobody waits for the result
                 if not self._http.is_closed:
                     raise
 
@@ -105,17 +103,19 @@ class ServerClient:
             with self._http.stream("POST", "/mlx-spec/answer", json=asked) as response:
                 if response.status_code != httpx2.codes.OK:
                     response.read()
-                    raise Refused(_said(response), response.status_code < 500)
+                    raise Refused(_error_text(response), response.status_code < 500)
                 for line in response.iter_lines():
                     if event := read_line(line):
                         self._events.put(Answered(request.id, event))
         except Refused as refusal:
             self._events.put(AnswerFailed(request.id, str(refusal), refusal.refused))
         except httpx2.ConnectError as error:
-            self._events.put(AnswerFailed(request.id, self._nobody(error)))
+            self._events.put(AnswerFailed(request.id, self._unreachable(error)))
         except (httpx2.HTTPError, ValueError) as error:
             self._events.put(
-                AnswerFailed(request.id, f"{self.url} broke off: {error or type(error).__name__}.")
+                AnswerFailed(
+                    request.id, f"The connection to {self.url} broke: {error or type(error).__name__}."
+                )
             )
 
     def _cancel(self, number: int) -> None:
@@ -125,24 +125,24 @@ class ServerClient:
     def _call(self, number: int) -> str:
         return f"{self._name}-{number}"
 
-    def _nobody(self, error: httpx2.HTTPError) -> str:
+    def _unreachable(self, error: httpx2.HTTPError) -> str:
         why = str(error) or type(error).__name__
-        return f"Nobody answers at {self.url} ({why}). Start the server there: mlx-spec serve."
+        return f"No server answers at {self.url} ({why}). Start one there: mlx-spec serve."
 
     def _ask(self, path: str, read: Callable[[httpx2.Response], T]) -> T:
         try:
             response = self._http.get(path)
         except httpx2.HTTPError as error:
-            raise BadInput(self._nobody(error)) from None
+            raise BadInput(self._unreachable(error)) from None
         if response.status_code != httpx2.codes.OK:
-            raise BadInput(f"{self.url} says: {_said(response)}")
+            raise BadInput(f"{self.url} says: {_error_text(response)}")
         try:
             return read(response)
         except (ValueError, LookupError, TypeError):
-            raise BadInput(f"What answers at {self.url} is no mlx-spec of this version.") from None
+            raise BadInput(f"The server at {self.url} is not mlx-spec of this version.") from None
 
 
-def _said(response: httpx2.Response) -> str:
+def _error_text(response: httpx2.Response) -> str:
     try:
         return str(response.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):

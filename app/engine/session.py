@@ -1,4 +1,4 @@
-"""Answers as events: text in, marked text out. Everything here runs on the thread that loaded the pair."""
+"""Answers as events: prompt in, marked text out. Everything here runs on the thread that loaded the pair."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Answers prompts with one loaded pair. Each prompt is a whole conversation; what was read is reused."""
+    """Answers prompts with one loaded pair. Each is a whole conversation; its cached part is reused."""
 
     def __init__(self, pair: "LoadedPair") -> None:
         self._pair = pair
         self._token_text = cache(self._read_token)
         self._rows: Rows | None = None
         self._gained: dict[int, deque[Round]] = {}
-        """Rounds of each text in the rows that its answer has not taken yet."""
+        """By row: finished rounds that its answer has not taken yet."""
 
     @property
     def info(self) -> PairInfo:
@@ -54,13 +54,13 @@ class Session:
     def answer(
         self, request: Answer, cancelled: Callable[[], bool] = lambda: False
     ) -> Iterator[TurnEvent | None]:
-        """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at last.
+        """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at the end.
 
-        Answers that are read on in turn are written side by side. None: there is nothing new of this one.
-        Of a `Count` only the end comes, whose numbers have the prompt's tokens.
+        Several answers iterated in turn are written side by side; None means nothing new for this one. A
+        `Count` gives only `TurnEnded`, with the prompt's tokens in its statistics.
 
         Args:
-            cancelled: asked while the prompt is read, and after every round; the text so far stays.
+            cancelled: called during prefill and after every round; the text so far stays.
         """
         prompt, options, tokenizer = request.prompt, request.options, self._pair.tokenizer
         begun_ids = self._encode(request.begun)
@@ -107,7 +107,7 @@ class Session:
         likeliest: int | None,
         cancelled: Callable[[], bool],
     ) -> Generator[TurnEvent | None, None, Stats]:
-        """The turn's rounds as events, until it ends or is cancelled; gives its numbers."""
+        """The turn's rounds as events, until it ends or is cancelled; returns its statistics."""
         reading: PrefillProgressed | None = None
 
         def progress(done: int, total: int) -> None:
@@ -141,7 +141,7 @@ class Session:
         try:
             read = rows.step()
         except BaseException:
-            rows.closed = True  # what a pass that failed has left there is not gone on with
+            rows.closed = True  # a failed pass leaves the rows in an unknown state
             raise
         for text, played in read:
             if text.number in self._gained:
@@ -155,8 +155,8 @@ class Session:
         cancelled: Callable[[], bool] = lambda: False,
         tools: Sequence[dict[str, Any]] = (),
     ) -> tuple[list[int], int]:
-        """The prompt's token ids and `begun`, and how many of the oldest messages do not fit beside an answer
-        of `max_tokens`, or of a quarter of the context if that is less; None: all are kept.
+        """The token ids of the prompt and `begun`, and the number of oldest messages left out to make room
+        for `max_tokens`, or a quarter of the context if that is less; None: all messages are kept.
         """
         if isinstance(prompt, str):
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
@@ -178,7 +178,7 @@ class Session:
     def difference(
         self, prompt: Prompt, options: Options, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
-        """Where two answers to a prompt part, and by which margin; None if they are the same."""
+        """The first difference of two answers to a prompt; None if they are the same."""
         ids, _ = self.prompt_ids(prompt, options.max_tokens)
         return first_difference(self._pair, ids, options, plain, drafted)
 
@@ -189,5 +189,5 @@ class Session:
         return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)
 
     def _read_token(self, token: int) -> str:
-        """A token by itself. Read after its own like: some tokenizers drop a blank at the beginning."""
+        """One token's text, decoded after a copy of itself: some tokenizers drop a leading space."""
         return self._decode([token, token])[len(self._decode([token])) :]

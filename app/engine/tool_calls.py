@@ -1,4 +1,4 @@
-"""Tool calls in an answer: taken out of its text, and read by mlx-lm's parser for the model's format."""
+"""Takes tool calls out of an answer's text; mlx-lm's parser for the model's format reads them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
 
 class ToolCallReader:
-    """Pieces of an answer in, those that are no tool call out; what could begin one is held.
-
-    Without tools everything passes.
+    """Passes an answer's pieces on without the tool calls; text that may begin a call is held.
 
     Raises:
-        BadInput: the model knows no tools.
+        BadInput: there are tools, and the model cannot call any.
     """
 
     def __init__(self, tokenizer: "TokenizerWrapper", tools: Sequence[dict[str, Any]]) -> None:
@@ -29,10 +27,10 @@ class ToolCallReader:
         self._parse = tokenizer.tool_parser if tools else None
         self._begin: str = tokenizer.tool_call_start or "" if tools else ""
         self._end: str = tokenizer.tool_call_end or "" if tools else ""
-        """Empty: a call goes on to the end of the answer."""
+        """Empty: a call extends to the end of the answer."""
         self._calls: list[str] = []
         self._text = ""
-        """Not known to be of a call or not; once `_inside`, of a call that is not at its end."""
+        """Held text: perhaps the beginning of a call, or if `_inside`, a call so far."""
         self._inside = False
 
     def add(self, pieces: Iterable[Piece]) -> list[Piece]:
@@ -42,7 +40,7 @@ class ToolCallReader:
         return [piece for piece in passed if piece.text]
 
     def end(self, mark: Mark) -> tuple[list[Piece], tuple[ToolCall, ...]]:
-        """What was held, and the calls. A call that cannot be read is text."""
+        """The held text, and the calls. A call that cannot be parsed is text."""
         rest, calls = "", list[ToolCall]()
         if self._inside:
             self._calls.append(self._text)

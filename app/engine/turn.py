@@ -1,4 +1,4 @@
-"""One answer's rounds as they come: marked text, calls of tools, and the numbers so far."""
+"""One answer's rounds as they come: marked text, tool calls, and the statistics so far."""
 
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from mlx_spec.types import Likeliness, Options, Round
 
 
 class Turn:
-    """What an answer's rounds have brought, as text with marks."""
+    """Turns an answer's rounds into events."""
 
     def __init__(
         self, options: Options, text: AnswerText, calls: ToolCallReader, token_text: Callable[[int], str]
@@ -85,7 +85,7 @@ class Turn:
         return replace(self._last, pieces=merged([*last, *held]), played=(), scored=scored)
 
     def _shown(self) -> tuple[ScoredToken, ...]:
-        """The scored tokens of text that has become certain."""
+        """The scored tokens of text that is shown by now."""
         found: list[ScoredToken] = []
         while self._scored and self._scored[0].begin < self.text.shown:
             found.append(self._scored.popleft())
@@ -96,7 +96,7 @@ class Turn:
         return ScoredToken(self._token_text(token), self.text.decoded, found.own, top)
 
     def _pieces(self, played: Round) -> tuple[list[Piece], int]:
-        """The round's text, and how many of its tokens were read until a stop text was found."""
+        """The round's text, and how many of its tokens were used before a stop text ended the answer."""
         pieces: list[Piece] = []
         for position, token in enumerate(played.tokens):
             last = position == len(played.tokens) - 1
@@ -125,7 +125,7 @@ def _cut(played: Round, taken: int) -> Round:
 
 
 def accepted_first(played: Round) -> list[int]:
-    """What was drafted; of a tree the branch that was accepted comes first."""
+    """The drafted tokens; of a tree, the accepted branch first."""
     if played.tree_depth is None:
         return list(played.drafted)
     accepted, others = list(played.tokens[: played.accepted]), list(played.drafted)

@@ -1,4 +1,4 @@
-"""Events of an answer as lines of JSON, where the engine is not this machine's own process."""
+"""An answer's events as lines of JSON, for an engine behind HTTP."""
 
 import json
 from functools import cache
@@ -13,7 +13,7 @@ _KINDS = {kind.__name__: kind for kind in get_args(TurnEvent)}
 
 
 class Refused(Exception):
-    """What the other side says in place of an event. `refused`: nothing failed there."""
+    """An error sent in place of an event. `refused`: the request was at fault, the server did not fail."""
 
     def __init__(self, message: str, refused: bool) -> None:
         super().__init__(message)
@@ -21,18 +21,17 @@ class Refused(Exception):
 
 
 def event_line(event: TurnEvent) -> str:
-    """One line."""
     kind = type(event).__name__
     return json.dumps({kind: _adapter(kind).dump_python(event, mode="json")}) + "\n"
 
 
 def problem_line(message: str, *, refused: bool) -> str:
-    """One line in place of the last event."""
+    """An error, in place of the last event."""
     return json.dumps({"problem": message, "refused": refused}) + "\n"
 
 
 def read_line(line: str) -> TurnEvent | None:
-    """The event; None of an empty line. Refused for a problem; ValueError for what is neither."""
+    """The event; None for an empty line. Raises Refused for an error line, ValueError for anything else."""
     if not line.strip():
         return None
     found = json.loads(line)

@@ -1,4 +1,4 @@
-"""From queued requests to one response, whole or streamed, whatever API it is written for."""
+"""Turns queued requests into one response, whole or streamed, in the format of any API."""
 
 import asyncio
 import json
@@ -17,8 +17,8 @@ from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
 
 KEEP_ALIVE_SECONDS = 10.0
-"""A stream says that it lives this often while there is no text. An error that comes sooner than the first of
-these has its own status; later ones are told in the stream."""
+"""How often a stream without new text sends a keep-alive. An error before the first one sets the response's
+status; a later one is sent in the stream."""
 KEEP_ALIVE = ": keep-alive\n\n"
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def server_sent(value: dict[str, Any], event: str = "") -> str:
 
 
 class Writer(Protocol):
-    """Writes the answers of one request in an API's shape. `index`: which of its prompts was answered."""
+    """Writes a request's answers in an API's format. `index`: the number of the answer in the request."""
 
     def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
@@ -59,14 +59,14 @@ async def respond(
 async def answered(
     request: Request, queue: RequestQueue, asks: Sequence[Answer]
 ) -> list[tuple[str, QueuedRequest, TurnEnded]]:
-    """The whole answers: each one's text, request and end. Problem if one fails."""
+    """The complete answers: each one's text, request and last event. Problem if one fails."""
     with _joined(queue, asks) as asked:
         return await _unless_gone(request, _whole(asked))
 
 
 @contextmanager
 def _joined(queue: RequestQueue, asks: Sequence[Answer]) -> Iterator[list[QueuedRequest]]:
-    """The requests in the queue, which they leave after an error."""
+    """Put the requests in the queue; an error takes them out again."""
     asked = queue.join(asks)
     try:
         yield asked
@@ -77,7 +77,7 @@ def _joined(queue: RequestQueue, asks: Sequence[Answer]) -> Iterator[list[Queued
 
 
 class AnswerStream(StreamingResponse):
-    """Leaves the queue when the client does."""
+    """A stream whose requests leave the queue when the client disconnects."""
 
     def __init__(self, asked: Sequence[QueuedRequest], frames: AsyncIterator[str]) -> None:
         headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -124,19 +124,19 @@ async def _frames(
         for frame in writer.end():
             yield frame
     except Problem as problem:
-        problem.tell(request.scope)
+        problem.log(request.scope)
         for frame in writer.failed(problem):
             yield frame
 
 
 def _complete(ended: TurnEnded) -> TurnEnded:
     if ended.finish_reason == "cancelled":
-        raise Problem(503, "The answer was cut off: the server ends.")
+        raise Problem(503, "The answer was cut off: the server is shutting down.")
     return ended
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives; ends it and raises ClientDisconnect when the client hangs up."""
+    """The result of `work`; if the client disconnects, cancel it and raise ClientDisconnect."""
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The requests of a file, answered by the server's own endpoints without a network."""
+"""Answers a file of requests through the server's endpoints, without a network."""
 
 import asyncio
 import time
@@ -20,15 +20,15 @@ from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
 AHEAD = 2
-"""Requests under way for each that the engine answers: the next one is read while one is written."""
+"""Requests in flight per answer that the engine writes, so that the next one waits in its queue."""
 AGAIN_SECONDS = 0.5
-"""After which a request is asked again that found the queue full, of requests for several answers."""
+"""Delay before a request is repeated that found the queue full; requests for several answers fill it."""
 SHOW_SECONDS = 0.5
 
 
 @dataclass
 class Outcome:
-    """What came of the requests so far."""
+    """The results of the requests so far."""
 
     total: int
     done: int = 0
@@ -36,7 +36,7 @@ class Outcome:
     refused: int = 0
     """Requests whose answer is an error."""
     failed: list[str] = field(default_factory=list)
-    """Sentences of those that are not answered, though nothing is wrong with them."""
+    """Messages of requests that failed on the server's side."""
     begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -55,7 +55,7 @@ class Outcome:
 async def answer_all(
     pair: PairSpec, defaults: Options, requests: Sequence[BatchRequest], answers: Answers, at_once: int
 ) -> Outcome:
-    """Answer them, `at_once` side by side, and write each answer as it comes.
+    """Answer the requests, `at_once` side by side, and write each answer as it comes.
 
     Raises:
         BadInput: the pair cannot be loaded.

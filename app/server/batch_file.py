@@ -1,4 +1,4 @@
-"""OpenAI's batch files: a request per line in, an answer per line out, whole after a kill at any time."""
+"""OpenAI's batch files: a request per line in, an answer per line out, intact after a kill at any time."""
 
 import fcntl
 import json
@@ -14,7 +14,7 @@ from app.shell.errors import BadInput, MachineFailed
 
 
 class BatchRequest(BaseModel):
-    """A line of the file that is read."""
+    """A line of the input file."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -25,7 +25,7 @@ class BatchRequest(BaseModel):
 
 
 def read_requests(file: Path) -> list[BatchRequest]:
-    """The file's requests in its order; BadInput names the first line that is none."""
+    """The file's requests in order; BadInput names the first invalid line."""
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:
@@ -40,12 +40,12 @@ def read_requests(file: Path) -> list[BatchRequest]:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             raise BadInput(
-                f"Line {number} of {file} is no request of a batch: {place and f'{place}: '}{first['msg']}. "
+                f"Line {number} of {file} is not a batch request: {place and f'{place}: '}{first['msg']}. "
                 'Each needs "custom_id", "method": "POST", "url" and "body".'
             ) from None
         if request.custom_id in requests:
             raise BadInput(
-                f"Line {number} of {file} has the custom_id of another: {request.custom_id[:100]}."
+                f"Line {number} of {file} repeats an earlier custom_id: {request.custom_id[:100]}."
             )
         requests[request.custom_id] = request
     if not requests:
@@ -54,7 +54,7 @@ def read_requests(file: Path) -> list[BatchRequest]:
 
 
 class Answers:
-    """The file that is written, a line at a time."""
+    """The output file, written a line at a time."""
 
     def __init__(self, file: BinaryIO, answered: set[str]) -> None:
         self._file = file
@@ -62,7 +62,7 @@ class Answers:
         """The `custom_id` of each line."""
 
     def add(self, custom_id: str, status: int, body: Any) -> None:
-        """Write one line; MachineFailed where it cannot be written, and none of it stays."""
+        """Append one line; if that fails, MachineFailed, and no part of the line stays."""
         number = uuid4().hex
         response = {"status_code": status, "request_id": number, "body": body}
         line = {"id": f"batch_req_{number}", "custom_id": custom_id, "response": response, "error": None}
@@ -77,7 +77,7 @@ class Answers:
 
 @contextmanager
 def open_answers(file: Path) -> Iterator[Answers]:
-    """The file, with what an earlier run has written; half a line at its end is taken away.
+    """Open the file with the answers of an earlier run; an incomplete last line is removed.
 
     Raises:
         BadInput: it holds something else, or another program is writing it.

@@ -1,4 +1,4 @@
-"""A request's body as checked values: its size, its time and its JSON are limited."""
+"""Reads and validates a request's body, with limits on its size and on the time it takes."""
 
 import asyncio
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ BODY_SECONDS = 30.0
 
 
 class Body(BaseModel):
-    """JSON of a client: exact types, no infinite numbers; fields that are not known are passed over."""
+    """A client's JSON: exact types, no infinite numbers; unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False, frozen=True)
 
@@ -23,7 +23,7 @@ AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 def only(*supported: object, hint: str = "") -> AfterValidator:
-    """Refuses other values of a field than these and None: they would be answered wrongly."""
+    """Refuses any value of a field but these and None, as the answer would not respect it."""
 
     def check(value: Any) -> Any:
         if value is None or value in supported:
@@ -53,14 +53,14 @@ async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
 
 
 def _problem(error: Any) -> Problem:
-    """The first mistake as a sentence. Of the input only the place is said."""
+    """The first error as a sentence, with its place in the body."""
     if error["type"] == "json_invalid":
         return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
     place = ""
     for part in error["loc"]:
         if isinstance(part, int):
             place += f"[{part}]"
-        elif part.isidentifier() and part not in ("str", "list", "int"):  # which of several types was tried
+        elif part.isidentifier() and part not in ("str", "list", "int"):  # a union's tried type
             place += f".{part}" if place else part
     why = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
     return Problem(400, f"{place or 'The body'}: {why}.", param=place or None)

@@ -21,7 +21,7 @@ from app.server.sampling import read_asked, stop_texts
 from app.server.usage import timings
 
 USUAL_TOKENS = 16
-"""Where a request names no limit, as OpenAI has it."""
+"""OpenAI's default for `max_tokens`."""
 
 Ids = Annotated[list[int], Field(min_length=1)]
 Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_ANSWERS)]
@@ -64,7 +64,7 @@ async def completions(request: Request) -> Response:
     )
     asks = [each for prompt in body.prompts for each in body.answers(replace(ask, prompt=prompt))]
     if len(asks) > MOST_ANSWERS:
-        message = f"{len(asks)} answers are asked for, prompts times n; at most {MOST_ANSWERS} can be."
+        message = f"Prompts times n makes {len(asks)} answers. At most {MOST_ANSWERS} are possible."
         raise Problem(400, message, param="n")
     writer = CompletionWriter(served.name, body.includes_usage, body.n or 1)
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))

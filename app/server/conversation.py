@@ -1,4 +1,4 @@
-"""Conversations as OpenAI's chat API writes them."""
+"""Conversations in the format of OpenAI's chat API."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class ChatMessage(Body):
 
 
 class Function(Body):
-    """One that the model may call."""
+    """A function that the model may call."""
 
     name: Annotated[str, Field(min_length=1, max_length=256)]
     description: str | None = None
@@ -61,7 +61,7 @@ Tools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)]
 
 
 def text_of(content: str | Sequence[Part] | None, place: str) -> str:
-    """The text of a content; Problem for a part of another kind."""
+    """The text of a message's content; Problem for a part that is not text."""
     if content is None or isinstance(content, str):
         return content or ""
     for number, part in enumerate(content):
@@ -71,17 +71,17 @@ def text_of(content: str | Sequence[Part] | None, place: str) -> str:
 
 
 def not_read(kind: str, place: str) -> Problem:
-    """For what is in a conversation and no text."""
-    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not read here.", param=place)
+    """The error for a part of a conversation that is not text."""
+    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not supported here.", param=place)
 
 
 def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
-    """As the chat template reads it."""
+    """The messages in the chat template's format."""
     return tuple(_message(message, f"messages[{number}]") for number, message in enumerate(messages))
 
 
 def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
-    """As chat templates read them, which is as OpenAI writes them."""
+    """The functions in OpenAI's format, which chat templates expect."""
     fields = {"name", "description", "parameters"}
     return tuple(
         {"type": "function", "function": function.model_dump(include=fields, exclude_none=True)}
@@ -109,7 +109,7 @@ def _message(message: ChatMessage, place: str) -> Message:
 
 
 def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa: A002
-    """A call as chat templates read it."""
+    """A call in the chat template's format."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 

@@ -1,4 +1,4 @@
-"""The routes, and those of them that ask the engine nothing."""
+"""The routes, and the endpoints that send no request to the engine."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -28,12 +28,12 @@ def application(
     names: Collection[str],
     origins: Collection[str],
     key: str | None,
-    told: Callable[[str], object] = lambda line: None,
+    log: Callable[[str], object] = lambda line: None,
 ) -> Starlette:
     """The server as ASGI; the arguments are as in `address_check` and `key_check`.
 
     Args:
-        told: told of every request that is refused, in a line.
+        log: called with one line per refused request.
     """
     cors = Middleware(
         CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
@@ -45,13 +45,13 @@ def application(
     ]
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
     app = Starlette(routes=ROUTES, middleware=gates, exception_handlers=handlers)
-    app.state.service, app.state.told = served, told
+    app.state.service, app.state.log = served, log
     return app
 
 
 async def health(request: Request) -> Response:
-    """200 once answers begin at once; as llama.cpp's server, 503 before. A dead engine is started again: who
-    asks here first may ask nothing else until all is well.
+    """200 if answers begin without delay, else 503, as llama.cpp's server does. A dead engine is restarted
+    here too, because a client may poll only this endpoint until it is healthy.
     """
     link = service(request).link
     link.wake()
@@ -96,16 +96,16 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    hint = {404: f"There is no {request.url.path[:100]} here.", 405: f"{request.method} does not go here."}
+    hint = {404: f"There is no {request.url.path[:100]} here.", 405: f"{request.method} is not allowed here."}
     return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.scope)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    return Response(status_code=499)  # to nobody
+    return Response(status_code=499)  # the client is gone
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A defect of the server. Its message may quote the request, which no log shall hold."""
+    """A defect of the server. The exception's text may quote the request, so it is not logged."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

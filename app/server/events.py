@@ -1,6 +1,6 @@
-"""`POST /mlx-spec/answer`: an answer as this program's own chat reads it, its events one by one.
+"""`POST /mlx-spec/answer`: an answer as a stream of the engine's events, for `mlx-spec chat --server`.
 
-For `mlx-spec chat --server`. Both ends are of one version: what this carries is no API.
+No public API: both ends must have the same version.
 """
 
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ class CancelRequest(Body):
 
 
 async def pair(request: Request) -> Response:
-    """What is served, once it is loaded."""
+    """The served pair's facts, once it is loaded."""
     served = service(request)
     if served.link.info is None:
         raise Problem(503, f"{served.name} is not loaded yet. Ask again in a moment.", retry_seconds=1)
@@ -37,7 +37,7 @@ async def pair(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Lines of JSON: events, or at last a problem; an empty one now and then while there is no event."""
+    """Lines of JSON: events, at the end perhaps an error; empty lines as keep-alive."""
     served, body = service(request), await read_body(request, AnswerRequest)
     asked = served.queue.join([body.answer])
     served.calls[body.call] = asked[0]
@@ -45,7 +45,7 @@ async def answer(request: Request) -> Response:
 
 
 async def cancel(request: Request) -> Response:
-    """The answer of this name ends, and says so in its own lines; nothing of one that has ended."""
+    """Cancel the answer of this name; its own stream ends then. No effect if it has ended."""
     served, body = service(request), await read_body(request, CancelRequest)
     if asked := served.calls.get(body.call):
         asked.leave()
@@ -59,5 +59,5 @@ async def _lines(request: Request, asked: QueuedRequest) -> AsyncIterator[str]:
             event = await asked.next(KEEP_ALIVE_SECONDS)
             yield event_line(event) if event else "\n"
     except Problem as problem:
-        problem.tell(request.scope)
+        problem.log(request.scope)
         yield problem_line(problem.message, refused=problem.status < 500)

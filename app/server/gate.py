@@ -1,8 +1,8 @@
-"""Who may ask at all, decided from a request's head before its body is read.
+"""Access checks on a request's headers, before its body is read.
 
-A page on the web can make a browser send requests to this machine, also under a name of its own that it
-lets point here (DNS rebinding). So the name in `Host` must be one of ours, no `Origin` is welcome but those
-the user listed, and a body must be declared as JSON, which a page cannot do without asking first.
+A web page can make a browser send requests to this machine, even under a domain of the page's own that
+resolves here (DNS rebinding). So the name in `Host` must be one of ours, an `Origin` must be one the user
+listed, and a body must be declared as JSON, which a page cannot do without a CORS preflight request.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ OPEN_PATH = "/health"
 """Answered without a key."""
 MOST_BODY_BYTES = 8 * 2**20
 SLOW_READER_SECONDS = 30.0
-"""After which a client that takes nothing of its answer is cut off."""
+"""A client that reads nothing of its answer for this long is disconnected."""
 
 Check = Callable[[Scope, Headers], None]
-"""Raises Problem for a request that may not pass."""
+"""Raises Problem to refuse a request."""
 
 
 class Gate:
-    """Lets requests through that the check lets pass, to clients that read their answer."""
+    """Passes on the requests that the check accepts; disconnects clients that do not read their answer."""
 
     def __init__(self, app: ASGIApp, check: Check) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class Gate:
 
 
 def address_check(names: Collection[str], origins: Collection[str]) -> Check:
-    """For requests that are meant for this server and come from no foreign page."""
+    """Accepts requests that are addressed to this server and do not come from a foreign web page."""
     ours = frozenset(name.lower() for name in names)
 
     def check(scope: Scope, headers: Headers) -> None:
@@ -65,7 +65,7 @@ def address_check(names: Collection[str], origins: Collection[str]) -> Check:
 
 
 def key_check(key: str | None) -> Check:
-    """For requests that have the key, if there is one, and a body of JSON that is not too large."""
+    """Accepts requests that have the key, if one is set, and a JSON body that is not too large."""
 
     def check(scope: Scope, headers: Headers) -> None:
         if key and scope["path"] != OPEN_PATH:

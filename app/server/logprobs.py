@@ -1,4 +1,4 @@
-"""How likely tokens were, as OpenAI's two older APIs write it."""
+"""Log probabilities in the formats of OpenAI's chat and completions APIs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from app.engine.events import ScoredToken
 
 MOST_LOGPROBS = 20
-"""Likeliest tokens that are told beside each of the answer."""
+"""Most likeliest tokens that a request may ask for at each position."""
 
 
 def chat_logprobs(scored: Sequence[ScoredToken]) -> dict[str, Any]:
@@ -27,5 +27,5 @@ def completion_logprobs(scored: Sequence[ScoredToken]) -> dict[str, Any]:
 
 
 def _token(text: str, logprob: float) -> dict[str, Any]:
-    """A part of a character has no bytes that are known here."""
+    """`bytes` is None for a part of a character, whose bytes are not known here."""
     return {"token": text, "logprob": logprob, "bytes": None if "\ufffd" in text else list(text.encode())}

@@ -78,7 +78,7 @@ async def messages(request: Request) -> Response:
 
 
 async def count_tokens(request: Request) -> Response:
-    """How many tokens a conversation has; it is not read by the model."""
+    """The number of tokens of a conversation, without a pass of the model."""
     served, body = await read_asked(request, CountRequest)
     ((_, _, ended),) = await answered(request, served.queue, [_ask(served, body, count=True)])
     return JSONResponse({"input_tokens": ended.stats.prompt_tokens})
@@ -91,21 +91,21 @@ def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answ
     if not conversation:
         message = "messages: there is nothing to answer. Send a user's message before the answer's beginning."
         raise Problem(400, message, param="messages")
-    said = tuple(conversation)
-    is_told = body.tool_choice is None or body.tool_choice.type != "none"
+    prompt = tuple(conversation)
+    may_call = body.tool_choice is None or body.tool_choice.type != "none"
     return Answer(
         0,
-        Count(said) if count else said,
+        Count(prompt) if count else prompt,
         body.options(served.defaults, body.max_tokens),
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
-        tools=described(body.tools or ()) if is_told else (),
+        tools=described(body.tools or ()) if may_call else (),
         whole=True,
     )
 
 
 def _turn(turn: Turn, place: str) -> list[Message]:
-    """What tools gave back comes first: each is a message of its own in a template."""
+    """The turn's messages. Tool results come first, each as a message of its own."""
     if isinstance(turn.content, str):
         return [Message(role=turn.role, content=turn.content)]
     text, calls, results = "", list[dict[str, Any]](), list[Message]()
@@ -120,7 +120,7 @@ def _turn(turn: Turn, place: str) -> list[Message]:
                 given = text_of(block.content, f"{where}.content")
                 results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
             case "thinking" | "redacted_thinking":
-                pass  # of earlier answers: templates leave it out too
+                pass  # reasoning of earlier answers, which templates leave out too
             case _:
                 raise not_read(block.type, where)
     own = Message(role=turn.role, content=text)
@@ -133,7 +133,7 @@ class MessagesWriter:
     def __init__(self, model: str) -> None:
         self._head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model}
         self._writes_text = False
-        """The first block is open."""
+        """The text block has begun."""
 
     def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
         ((text, _, ended),) = answers

@@ -14,7 +14,7 @@ SUMS = {
     "spec_decode_num_drafts": "Rounds with a draft.",
     "spec_decode_num_draft_tokens": "Drafted tokens.",
     "spec_decode_num_accepted_tokens": "Accepted tokens.",
-    "time_to_first_token_seconds": "Summed, with the engine.",
+    "time_to_first_token_seconds": "Summed time to the first token, without the time in the queue.",
     "decode_seconds": "Summed time of decoding.",
 }
 """Counters that add up over requests, and what they count."""
@@ -29,7 +29,7 @@ class Metrics:
         self._accepted_at: Counter[int] = Counter()
 
     def count(self, asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
-        """A request that was with the engine, at its end."""
+        """Count a request that the engine has finished."""
         if isinstance(last, RequestFailed):
             self._finished["refused" if last.refused else "error"] += 1
             return

@@ -1,4 +1,4 @@
-"""What OpenAI's two older APIs share: fields of requests, and the shape of answers."""
+"""What OpenAI's chat and completions APIs share: fields of requests, and the format of answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from app.server.service import now
 from app.server.usage import timings, usage
 
 MOST_ANSWERS = 32
-"""Of one request, over all its prompts."""
+"""Most answers to one request, over all its prompts."""
 DONE = "data: [DONE]\n\n"
 
 
@@ -41,13 +41,13 @@ class OpenAiSampling(Sampling):
     prediction: Prediction | None = None
 
     def answers(self, ask: Answer) -> list[Answer]:
-        """`n` of one prompt, with seeds that follow one another."""
+        """`n` answers to one prompt, with consecutive seeds."""
         seeds = [(ask.options.seed + number) % 2**64 for number in range(self.n or 1)]
         return [replace(ask, options=replace(ask.options, seed=seed)) for seed in seeds]
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """What the answer will resemble, for the lookup drafter to copy from."""
+        """The predicted output, for the lookup drafter to copy from."""
         predicted = text_of(self.prediction.content, "prediction.content") if self.prediction else ""
         return (predicted,) if predicted else ()
 
@@ -57,10 +57,10 @@ class OpenAiSampling(Sampling):
 
 
 class OpenAiWriter:
-    """What the two older APIs of OpenAI have in common: chunks of one shape, usage, and how a stream ends.
+    """What both APIs write alike: chunks, usage, and the end of a stream.
 
     Args:
-        n: answers of each prompt, which follow one another.
+        n: answers per prompt; those of one prompt are consecutive.
     """
 
     id_prefix = ""

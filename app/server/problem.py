@@ -1,4 +1,4 @@
-"""What a client is told when its request has no answer: a status, and a body in its API's shape."""
+"""An error response: a status, and a body in the format of the client's API."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ _ANTHROPIC = {
 
 
 class Problem(Exception):
-    """The message is for the client's user: what, the value, what to do.
+    """The message is for the client's user: what is wrong, with the value, and what to do.
 
     Args:
         param: the field of the request that is at fault.
-        code: a word that programs look for.
-        retry_seconds: when to ask again; None: again is no use.
+        code: the error's name for programs.
+        retry_seconds: when to try again; None: trying again is no use.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Problem(Exception):
         self.retry_seconds = retry_seconds
 
     def body(self, path: str) -> dict[str, Any]:
-        """As the API at the path writes errors."""
+        """The error in the format of the API at the path."""
         if path.startswith(ANTHROPIC_PATHS):
             other = "api_error" if self.status >= 500 else "invalid_request_error"
             kind = _ANTHROPIC.get(self.status, other)
@@ -46,16 +46,16 @@ class Problem(Exception):
         error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
         return {"error": error}
 
-    def tell(self, scope: Scope) -> None:
-        """A line of the server's own, if the request is refused; nothing of its text."""
+    def log(self, scope: Scope) -> None:
+        """Log a refused request (4xx) in one line, without its text."""
         if self.status < 500:
             reason = self.param or self.code
             where = f"{scope['method']} {scope['path'][:100]}"
-            scope["app"].state.told(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
+            scope["app"].state.log(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
 
     def response(self, scope: Scope) -> JSONResponse:
-        """OpenAI's client asks again by itself at 408, 409, 429 and 5xx, unless it is told not to."""
-        self.tell(scope)
+        """The response. OpenAI's client retries at 408, 409, 429 and 5xx unless a header forbids it."""
+        self.log(scope)
         again = {"retry-after": str(self.retry_seconds)} if self.retry_seconds is not None else {}
         return JSONResponse(
             self.body(scope["path"]), self.status, headers=again or {"x-should-retry": "false"}

@@ -1,4 +1,4 @@
-"""Requests in the order of their arrival: some with the engine, the others waiting, no more than a limit.
+"""Requests in order of arrival: some with the engine, the others waiting, up to a limit.
 
 Everything here runs on the event loop's thread; nothing here waits for a client.
 """
@@ -24,12 +24,12 @@ class QueuedRequest:
         self.request = request
         self.drafted: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
-        """Tokens by drafter."""
+        """`drafted` and `accepted`: tokens by drafter."""
         self.accepted_at: Counter[int] = Counter()
-        """Accepted tokens by their place in the draft."""
+        """Accepted tokens by position in the draft."""
         self.scored: list[ScoredToken] = []
         self.id: int | None = None
-        """Of the engine's request; None while it waits."""
+        """The id of the engine's request; None while it waits."""
         self.ended = False
         self._queue = queue
         self._events: asyncio.Queue[RequestEvent] = asyncio.Queue()
@@ -53,11 +53,11 @@ class QueuedRequest:
         raise AssertionError(f"no answer's event: {event}")
 
     def leave(self) -> None:
-        """Nobody waits for the answer any more: it ends within a round, or never begins."""
+        """Cancel the request: its answer ends within a round, or never begins."""
         self._queue.leave(self)
 
     def take(self, event: RequestEvent) -> None:
-        """An event from the engine."""
+        """Store an event from the engine."""
         if isinstance(event, Answered) and isinstance(event.event, TextAdded):
             for played in event.event.played:
                 self.drafted[played.drafter] += len(played.drafted)
@@ -68,7 +68,7 @@ class QueuedRequest:
 
 
 Watcher = Callable[[QueuedRequest, TurnEnded | RequestFailed], object]
-"""Told of every request that was with the engine, at its end."""
+"""Called with every request that the engine has finished, and its last event."""
 
 
 class RequestQueue:
@@ -85,7 +85,7 @@ class RequestQueue:
         self._most_waiting = most_waiting
 
     def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
-        """All of them at the end of the queue, or Problem if it is full."""
+        """Append all requests to the queue; Problem if it has no room for them."""
         if len(self.waiting) + len(requests) > self._most_waiting + self._at_once - len(self.running):
             message = f"{len(self.waiting)} requests are waiting already. Ask again later."
             raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
@@ -107,7 +107,7 @@ class RequestQueue:
             asked = self.waiting.popleft()
             self.running.add(asked)
             asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
-            # Where no engine could be started, this is when it is said.
+            # If no engine could be started, this reports it.
             asyncio.get_running_loop().call_soon(self.link.pump)
 
     def _take(self, asked: QueuedRequest, event: RequestEvent) -> None:
@@ -117,5 +117,5 @@ class RequestQueue:
                 asked.ended = True
                 self.running.discard(asked)
                 self._watcher(asked, last)
-                # Not at once: an engine that died has others to fail first.
+                # Later: if the engine died, its other requests must fail first.
                 asyncio.get_running_loop().call_soon(self._advance)

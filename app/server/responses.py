@@ -37,7 +37,7 @@ NOTHING_KEPT = only("", hint=". Nothing is kept here: send the whole conversatio
 
 
 class Item(Body):
-    """A message, a call of a tool or what it gave back; which fields there are depends on the type."""
+    """A message, a tool call or a tool's result; the fields used depend on the type."""
 
     type: str = "message"
     role: str | None = None
@@ -78,17 +78,17 @@ class ResponsesRequest(Sampling):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        said = [Message(role="system", content=self.instructions)] if self.instructions else []
+        messages = [Message(role="system", content=self.instructions)] if self.instructions else []
         if isinstance(self.input, str):
-            return (*said, Message(role="user", content=self.input))
+            return (*messages, Message(role="user", content=self.input))
         for number, item in enumerate(self.input):
-            said += _messages(item, f"input[{number}]")
-        return tuple(said)
+            messages += _messages(item, f"input[{number}]")
+        return tuple(messages)
 
 
 async def responses(request: Request) -> Response:
     served, body = await read_asked(request, ResponsesRequest)
-    # Of a tool of another kind, which OpenAI runs itself, the model is not told.
+    # Tools of other types run at OpenAI; the model does not get them.
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
     asks = [Answer(0, body.messages, options, tools=described(tools), whole=True)]
@@ -110,7 +110,7 @@ def _messages(item: Item, place: str) -> Iterable[Message]:
             given = text_of(item.output, f"{place}.output")
             return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
         case "reasoning":
-            return ()  # of earlier answers: templates leave it out too
+            return ()  # of earlier answers; templates leave it out too
     raise not_read(item.type, place)
 
 

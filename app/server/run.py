@@ -1,4 +1,4 @@
-"""Starting the server and ending it: sockets, the engine's process, signals."""
+"""Starts and ends the server: sockets, the engine process, signals."""
 
 import asyncio
 import signal
@@ -39,11 +39,11 @@ def run_server(
     """Serve until Ctrl+C.
 
     Args:
-        host: `localhost` is both addresses of this machine alone; any other than these needs a key.
+        host: `localhost` is both loopback addresses; any address but a loopback one needs a key.
         port: 0 takes a free one.
-        at_once: requests that are answered side by side.
-        names: further ones that `Host` may have.
-        origins: of pages that may ask.
+        at_once: requests answered side by side.
+        names: further names accepted in `Host`.
+        origins: web pages that may send requests.
     """
     if not key and not _is_loopback(host):
         raise BadInput(
@@ -57,9 +57,9 @@ def run_server(
             nonlocal failure
             failure, server.should_exit = reason, True
 
-        with opened(pair, defaults, at_once, _say, fail) as served:
+        with opened(pair, defaults, at_once, _log, fail) as served:
             ours = {*LOOPBACK, host, *names}
-            app = application(served, names=ours, origins=origins, key=key, told=talk)
+            app = application(served, names=ours, origins=origins, key=key, log=talk)
             config = uvicorn.Config(
                 app, loop="asyncio", http=ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
@@ -83,8 +83,8 @@ def run_server(
         raise BadInput(failure)
 
 
-def _say(last: TurnEnded | RequestFailed) -> None:
-    """A request in a line; one that is refused has its own, with the reason's place."""
+def _log(last: TurnEnded | RequestFailed) -> None:
+    """Log a finished request in one line; `Problem.log` does for refused ones."""
     if isinstance(last, TurnEnded):
         talk(_request_line(last))
     elif not last.refused:
@@ -92,7 +92,7 @@ def _say(last: TurnEnded | RequestFailed) -> None:
 
 
 def _request_line(last: TurnEnded) -> str:
-    """A request in numbers; nothing of its text."""
+    """A request's statistics, without its text."""
     stats = last.stats
     parts = [
         f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)",
@@ -111,7 +111,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> list[socket.socket]:
-    """For `localhost` both loopback addresses, where there is a second: some clients ask that one only."""
+    """For `localhost` both loopback addresses, if IPv6 works: some clients try only that one."""
     try:
         if host != "localhost":
             family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,4 +1,4 @@
-"""What requests of every API share: the model's name, how to sample and to draft, and where to stop."""
+"""The fields that requests of every API share: model, sampling, drafting and stop texts."""
 
 import secrets
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 
 MOST_TOKENS = 2**20
-"""QueuedRequest where a request names no limit: the context ends the answer before."""
+"""`max_tokens` if a request sets none: the context ends the answer sooner."""
 MOST_STOPS = 16
 LONGEST_STOP = 1000
 
@@ -23,7 +23,7 @@ Stops = Stop | Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None
 
 
 class Draft(Body):
-    """Of our own: who drafts, how many tokens, by which rule. `{"drafter": "none"}` decodes plainly."""
+    """Our extension: drafter, draft length, verification. `{"drafter": "none"}` is plain decoding."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class Draft(Body):
 
 
 class Sampling(Body):
-    """Fields of one meaning in all APIs."""
+    """Fields with the same meaning in all APIs."""
 
     model: str | None = None
     temperature: float | None = None
@@ -46,7 +46,7 @@ class Sampling(Body):
     draft: Draft | None = None
 
     def options(self, defaults: Options, max_tokens: int | None) -> Options:
-        """`defaults` with what the request says; without a seed one is drawn. Problem if it cannot be."""
+        """`defaults` overridden by the request, with a random seed if it sets none. Problem if invalid."""
         draft = self.draft or Draft()
         given = {
             **self.model_dump(
@@ -70,7 +70,7 @@ AnySampling = TypeVar("AnySampling", bound=Sampling)
 
 
 async def read_asked(request: Request, kind: type[AnySampling]) -> tuple[Service, AnySampling]:
-    """What answers, and the body; Problem too if another model is asked for."""
+    """The service and the body; Problem also if the request names another model."""
     served, body = service(request), await read_body(request, kind)
     served.check_model(body.model)
     return served, body

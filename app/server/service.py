@@ -1,4 +1,4 @@
-"""What the endpoints share: the served pair, its queue of requests and the options of every request."""
+"""What the endpoints share: the served pair, its queue of requests and their default options."""
 
 import asyncio
 import time
@@ -29,11 +29,11 @@ class Service:
     queue: RequestQueue
     metrics: Metrics
     defaults: Options
-    """Of every request, where it says nothing else."""
+    """Options that a request may override."""
     began: int
     """Seconds since 1970."""
     calls: MutableMapping[str, QueuedRequest] = field(default_factory=WeakValueDictionary)
-    """Answers in progress that may be cancelled by a name."""
+    """Answers in progress by the name that cancels them."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Service:
 
 
 def now() -> int:
-    """Seconds since 1970, which date answers."""
+    """Seconds since 1970, the date of an answer."""
     return int(time.time())
 
 
@@ -63,18 +63,18 @@ def opened(
     ended: Callable[[TurnEnded | RequestFailed], object],
     failed: Callable[[str], object],
 ) -> Iterator[Service]:
-    """Begin to load the pair; its process ends when this is left. Needs a running event loop.
+    """Start to load the pair; its process ends with this context. Needs a running event loop.
 
     Args:
-        defaults: what holds where a request says nothing else.
-        at_once: requests that are answered side by side.
-        ended: told of every request that was with the engine, to be answered.
-        failed: told why the pair cannot be loaded.
+        defaults: options that a request may override.
+        at_once: requests answered side by side.
+        ended: called with the last event of every request except successful token counts.
+        failed: called with the reason if the pair cannot be loaded.
     """
     loop = asyncio.get_running_loop()
 
     def arrived() -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
             loop.call_soon_threadsafe(link.pump)
 
     def listen(event: PairEvent) -> None:

@@ -1,4 +1,4 @@
-"""What an answer cost and what drafting did for it, in the words of OpenAI and of llama.cpp's server."""
+"""An answer's token counts and timings, in the formats of OpenAI and of llama.cpp's server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,12 @@ from app.engine.events import TurnEnded
 from app.server.request_queue import QueuedRequest
 
 PREDICTION_DRAFTER = "lookup"
-"""Copies from what a request's `prediction` holds."""
+"""The drafter that copies from a request's `prediction`."""
 
 
 def usage(answers: Sequence[tuple[QueuedRequest, TurnEnded]], n: int = 1) -> dict[str, Any]:
-    """Summed over the answers of a request, every `n` of which share a prompt; it counts once. A stop token
-    counts as one of the answer's.
+    """Summed over a request's answers; `n` consecutive ones share a prompt, which counts once. A stop token
+    counts as a token of the answer.
     """
     first = [ended.stats for _, ended in answers[::n]]
     prompt = sum(stats.prompt_tokens for stats in first)
@@ -34,7 +34,7 @@ def usage(answers: Sequence[tuple[QueuedRequest, TurnEnded]], n: int = 1) -> dic
 
 
 def timings(ended: TurnEnded) -> dict[str, Any]:
-    """Of one answer; `draft_rounds`, `draft_kind` and `seed` are ours. Times are in milliseconds."""
+    """The timings of one answer. `draft_rounds`, `draft_kind` and `seed` are our additions."""
     stats = ended.stats
     drafters = {name: count for name, count in stats.rounds_by_drafter.items() if name != "none"}
     return {

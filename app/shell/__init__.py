@@ -1,1 +1,1 @@
-"""The command line's ends: stdout, stderr, exit codes, files, tables. Knows no screen."""
+"""The command line's input and output: streams, exit codes, files, tables. Knows no screen."""

@@ -1,8 +1,8 @@
-"""What can go wrong above the models, by what the person can do about it."""
+"""The app's errors, by what the user can do about them."""
 
 
 class AppError(Exception):
-    """Root of the app's errors. The message is for the user: what, the value, what to do."""
+    """Root of the app's errors. The message tells the user what is wrong, with the value, and what to do."""
 
 
 class BadInput(AppError, ValueError):

@@ -1,4 +1,4 @@
-"""What the process tells its caller. Part of the interface: scripts depend on it."""
+"""The process's exit codes. Part of the interface: scripts depend on them."""
 
 DONE = 0
 NO = 1

@@ -1,4 +1,4 @@
-"""The roofline's prediction in words and as JSON: what a pair should do on a Mac, before it is fetched."""
+"""The roofline's prediction of a pair's speed on a Mac, in words and as JSON."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +13,7 @@ SOURCE = "predicted from speeds that others published (docs/roofline.md), not me
 
 
 def chosen_chip(named: str | None) -> Chip | None:
-    """The chip that was asked for, else this Mac's. A name that the table lacks is a BadChoice."""
+    """The named chip, else this Mac's; BadChoice for a name that is not in the table."""
     return machine.this_chip() if named is None else find_chip(named)
 
 
@@ -25,7 +25,7 @@ def why_none() -> str:
 
 
 def lines(pair: Pair, expected: Expectation) -> list[str]:
-    """A prediction for people."""
+    """A prediction as lines of text."""
     chip = expected.chip
     lines = [
         f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
@@ -33,7 +33,7 @@ def lines(pair: Pair, expected: Expectation) -> list[str]:
     ]
     if pair.draft:
         lines += _drafted_lines(expected)
-    lines.append("  In brackets: as close as four of five published speeds came to their predictions.")
+    lines.append("  In brackets: four of five published speeds are this close to their predictions.")
     return lines
 
 
@@ -58,7 +58,7 @@ def _drafted_lines(expected: Expectation) -> list[str]:
 
 
 def sentence(pair: Pair, expected: Expectation) -> str:
-    """A prediction in one line; of a pair without a draft model nothing is said about drafting."""
+    """A prediction in one line; without a draft model, of the plain speed only."""
     speeds = [f"about {expected.plain:.0f} tokens/s plain"]
     if expected.length:
         speeds.append(f"{expected.drafted:.0f} drafted")
@@ -68,7 +68,7 @@ def sentence(pair: Pair, expected: Expectation) -> str:
 
 
 def as_json(pair: Pair, chip: Chip | None) -> dict[str, Any] | None:
-    """A prediction's fields; None where there is none."""
+    """A prediction's fields; None if nothing is predicted."""
     expected = expect(pair, chip) if chip else None
     return expected and {"kind": "prediction", "source": "docs/roofline.md", **asdict(expected)}
 

@@ -25,7 +25,7 @@ def failure(error: Exception) -> tuple[int, str]:
         case AppError() | ModelsError() | SpecError():
             return exit_codes.WRONG_USE, str(error)
         case OSError():
-            message = f"The system says: {error}"
+            message = f"The system reports: {error}"
         case _ if is_lack_of_memory(error):
             message = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
         case _:
@@ -35,7 +35,7 @@ def failure(error: Exception) -> tuple[int, str]:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """One or two lines; or the help of a group that was given no command."""
+    """The error in one or two lines, or the help of a group that was called without a command."""
     context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
     message = error.format_message()
     if context is not None and message == context.get_help():

@@ -1,4 +1,4 @@
-"""Ctrl+C as a question: asked between rounds, so that what was computed is kept."""
+"""Ctrl+C as a flag, polled between rounds so that what was computed is kept."""
 
 import signal
 from types import FrameType

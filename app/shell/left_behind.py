@@ -1,4 +1,4 @@
-"""What a program would lose if it was killed, in a file that the next one takes over."""
+"""State that survives a kill: one file per process, taken over by the next process."""
 
 import fcntl
 import json
@@ -13,14 +13,14 @@ from uuid import uuid4
 from models.files import locked
 
 LARGEST = 1_000_000
-"""Characters after which a file begins anew."""
+"""Characters after which a file is emptied before the next write."""
 
 
 class LeftBehind:
-    """One small file per running program, in a folder of them.
+    """One small file per running process, in a shared folder.
 
-    A program locks its own, and the system releases the lock however the program ends: a file without a lock
-    belongs to none. A file has a line per change and the last whole one counts, so that a kill while writing
+    A process locks its file, and the system releases the lock however the process ends: an unlocked file was
+    left behind. A file has a line per change and the last complete one counts, so that a kill while writing
     loses nothing.
     """
 
@@ -29,27 +29,27 @@ class LeftBehind:
         self._file: TextIO | None = None
 
     def keep(self, value: object) -> None:
-        """Keep this in place of what was kept; OSError where it cannot be written."""
+        """Replace the kept value; OSError if it cannot be written."""
         with locked(self._folder):
             self._write(value)
 
     def drop(self) -> None:
-        """Leave nothing behind."""
+        """Delete the file."""
         if self._file is not None:
             Path(self._file.name).unlink(missing_ok=True)
             self.close()
 
     def close(self) -> None:
-        """Leave behind what is kept."""
+        """Close the file and leave it for the next process."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def take_over(self, kind: Any, take: Callable[[Any], object]) -> None:
-        """Hand on what programs left behind that are gone: a value of this type from each.
+        """Call `take` with the value, of type `kind`, of every process that has ended, and delete its file.
 
-        What `take` gives is kept from then on, unless it is None. OSError where that cannot be written; the
-        file that it came from stays.
+        What `take` returns is kept, unless it is None. OSError if it cannot be written; the file that it
+        came from then stays.
         """
         if not os.path.isdir(self._folder):
             return
@@ -57,7 +57,7 @@ class LeftBehind:
             for path in sorted(self._folder.glob("*.json*")):
                 try:
                     file = path.open("r+", encoding="utf-8", errors="replace")
-                except OSError:  # not this person's
+                except OSError:  # another user's
                     continue
                 with file:
                     if _lock(file):

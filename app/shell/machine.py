@@ -1,4 +1,4 @@
-"""What this machine is: the device MLX computes on, and the versions that matter to a result."""
+"""This machine: the device MLX computes on, and the versions of the packages that results depend on."""
 
 import platform
 from contextlib import suppress
@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
 
 
 def circumstances() -> dict[str, Any]:
-    """What a measurement depends on beside models and options; MLX has to be prepared."""
+    """What a measurement depends on besides models and options. Needs `runtime.prepare`."""
     return {"device": device_name(), "blas": blas(), "versions": versions()}
 
 

@@ -1,4 +1,4 @@
-"""Files that a person names: the path as typed, a look at the place before the work, the writing."""
+"""Files named by the user: expand the path, check the place before the work, write."""
 
 import os
 import warnings
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def written_out(path: str | Path) -> Path:
-    """With a `~` or `~name` at its beginning written out; a `~name` that nobody has stays as it is."""
+    """The path with a leading `~` or `~name` expanded; an unknown `~name` stays as it is."""
     return Path(os.path.expanduser(path))
 
 
 def plain_file(path: str) -> Path:
-    """As `written_out`; refuses a pipe or a device, for which a screen could wait for ever."""
+    """Like `written_out`; refuses a pipe or a device, on which a screen could block forever."""
     file = written_out(path)
     if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
         raise BadInput(f"{one_line(path)} is no plain file, so it cannot be used here.")
@@ -29,14 +29,14 @@ def plain_file(path: str) -> Path:
 
 
 def check_place(option: str, file: Path) -> None:
-    """Refuse a place where no file can be written, before anything is measured in vain."""
+    """Refuse, before any work, a file that cannot be written."""
     folder = file.absolute().parent
     if not os.path.isdir(folder):
         raise BadInput(f"{option} {file}: there is no folder {folder}.")
     if os.path.isdir(file):
         raise BadInput(f"{option} {file}: that is a folder. Name a file.")
     if not os.access(file if os.path.exists(file) else folder, os.W_OK):
-        raise BadInput(f"{option} {file}: it may not be written there. Name another place.")
+        raise BadInput(f"{option} {file}: no permission to write there. Name another place.")
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_new(file: Path, text: str) -> None:
-    """As `write_text`; refuses to replace a file."""
+    """Like `write_text`; refuses to replace a file."""
     try:
         with writing(file), file.open("x", encoding="utf-8") as out:
             out.write(text)
@@ -67,7 +67,7 @@ def write_new(file: Path, text: str) -> None:
 
 
 def free_place(folder: Path, name: str, *suffixes: str) -> Path:
-    """A file's name without its suffix: there is none yet with any of these, whatever number that takes."""
+    """A path without suffix, numbered if necessary, for which no file with any of the suffixes exists."""
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     places = (folder / each for each in names)
     return next(place for place in places if not any(Path(f"{place}{end}").exists() for end in suffixes))

@@ -55,17 +55,17 @@ def when_text(then: float, now: float) -> str:
 
 
 def bars(values: Iterable[float], highest: float) -> str:
-    """One upright bar of one character per value from 0 to `highest`."""
+    """A vertical bar, one character wide, for each value from 0 to `highest`."""
     shares = (min(max(value / highest, 0), 1) if highest else 0 for value in values)
     return "".join(BARS[round(share * (len(BARS) - 1))] for share in shares)
 
 
 def bar(full: int, cells: int) -> str:
-    """One lying bar with some of its cells filled."""
+    """A horizontal bar with `full` of its cells filled."""
     return "█" * min(full, cells) + "░" * (cells - full)
 
 
 def smooth_bar(share: float, cells: int) -> str:
-    """One lying bar that is filled up to a share from 0 to 1, to an eighth of a cell."""
+    """A horizontal bar filled up to a share from 0 to 1, to an eighth of a cell."""
     full, rest = divmod(round(min(max(share, 0.0), 1.0) * cells * 8), 8)
     return f"{'█' * full}{EIGHTHS[rest] if rest else ''}".ljust(cells)

@@ -1,4 +1,4 @@
-"""Data to stdout, messages and progress to stderr, nothing a terminal would obey to either."""
+"""Data to stdout, messages and progress to stderr, control characters to neither."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ class ReaderGone(Exception):
 
 def prepare_streams() -> None:
     """Open the null device for every standard stream that was closed (`<&-`): otherwise the next file opened
-    gets its number, and MLX reads no weights from file 0. Characters that the encoding lacks are escaped.
+    gets its number, and MLX reads no weights from file 0. Also escape characters that the encoding lacks.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -29,12 +29,12 @@ def prepare_streams() -> None:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal can only be written on line by line, as those of editors."""
+    """Whether the terminal can only print lines, like those inside editors."""
     return os.environ.get("TERM") in ("dumb", "unknown")
 
 
 def data(text: str, end: str = "\n") -> None:
-    """Text for stdout, at once. Raises ReaderGone, or MachineFailed where it cannot be written."""
+    """Print text to stdout and flush. Raises ReaderGone, or MachineFailed if it cannot be written."""
     try:
         sys.stdout.write(printable(text) + end)
         sys.stdout.flush()
@@ -47,22 +47,22 @@ def data(text: str, end: str = "\n") -> None:
 
 
 def json_data(value: Any) -> None:
-    """One JSON document for stdout."""
+    """Print one JSON document to stdout."""
     data(json_text(value))
 
 
 def print_result(as_json: bool, value: Any, text: str) -> None:
-    """What a command did, for a program or for a person."""
+    """Print a command's result, as JSON or as text."""
     data(json_text(value) if as_json else text)
 
 
 def talk(text: str) -> None:
-    """A line for stderr."""
+    """Print a line to stderr."""
     _to_stderr(printable(text) + "\n")
 
 
 class Progress:
-    """One line on stderr that is written over, gone when it is left; quiet where none can be."""
+    """One line on stderr that is overwritten, and cleared at exit; silent without a terminal."""
 
     def __init__(self) -> None:
         self.seen = sys.stderr.isatty() and not is_dumb()
@@ -87,7 +87,7 @@ class Progress:
 
 
 def forget_unwritable() -> None:
-    """Drop what is left for a stdout that cannot be written, which would fail once more at the exit."""
+    """Drop buffered output for a stdout that cannot be written: it would fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -98,12 +98,12 @@ def _to_stderr(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except OSError:  # nobody reads it, or its disk is full: the answer is still to come
+    except OSError:  # closed or its disk is full: no reason to lose the answer
         _silence(sys.stderr)
 
 
 def _silence(stream: TextIO) -> None:
-    """Let what is left in the stream go nowhere: the interpreter writes it once more when it exits."""
+    """Send buffered text to the null device: the interpreter flushes the stream again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)

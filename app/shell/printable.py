@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 _BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""They reorder what is seen, so that shown code differs from the code that is copied."""
+"""They reorder displayed text, so that the code shown differs from the code copied."""
 
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
@@ -18,7 +18,7 @@ _JSON_SIGNS = {code: f"\\u{code:04x}" for code in _SIGNS if code >= 0x7F}
 
 
 def printable(text: str) -> str:
-    """The text with every character a terminal would obey replaced by a visible sign."""
+    """The text with every control character replaced by a visible sign."""
     return text.translate(_SIGNS)
 
 

@@ -25,7 +25,7 @@ def read_prompt(text: str | None, file: Path | None) -> str:
         raise BadInput(f"The prompt from {source} is empty.")
     try:
         text.encode()
-    except UnicodeEncodeError as error:  # halves of characters: bytes that are no UTF-8
+    except UnicodeEncodeError as error:  # surrogates: the argument's bytes were not UTF-8
         raise BadInput(f"{source} is not UTF-8 text (character {error.start}). Convert it first.") from None
     return text
 

@@ -17,7 +17,7 @@ PHASES: dict[Phase, str] = {
 def parts(progress: Progress) -> list[str]:
     """Phase, share, bytes, speed and time left, as far as they are known."""
     out: list[str] = []
-    # The phase that takes almost all of the time needs no name: its bytes say what it is.
+    # The weights take almost all of the time: their bytes say enough.
     if progress.phase != "weights" or not progress.total_bytes:
         out.append(PHASES[progress.phase])
     if progress.total_bytes:

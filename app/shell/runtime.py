@@ -1,4 +1,4 @@
-"""What a process owes MLX: settings before it is imported (`prepare`), an orderly end (`release_streams`)."""
+"""Settings before MLX is imported (`prepare`), and an orderly end of the process (`release_streams`)."""
 
 import ctypes
 import gc
@@ -15,11 +15,11 @@ _openblas: ctypes.CDLL | None = None
 def prepare() -> None:
     """Make MLX's CPU backend fast and the libraries quiet. A second call changes nothing.
 
-    What the environment says already is kept. On Linux, OpenBLAS is loaded so that its symbols
-    stand in for the reference BLAS (kept with `MLX_SPEC_BLAS=reference`): float32 products are 15 to 40
-    times faster with it, and a pass over several rows costs little more than one over a single row. MLX's
-    compiler is off there unless `MLX_SPEC_COMPILE=1` asks for it: on the CPU backend it runs g++ for seconds
-    at first use; rounds take a fifth less time after that.
+    Variables that are set already stay. On Linux, OpenBLAS is loaded so that its symbols replace the
+    reference BLAS (unless `MLX_SPEC_BLAS=reference`): float32 products are 15 to 40 times faster with it, and
+    a pass over several rows costs little more than one over a single row. MLX's compiler is off there unless
+    `MLX_SPEC_COMPILE=1` is set: on the CPU backend it runs g++ for seconds at first use; rounds take a fifth
+    less time after that.
     """
     global _openblas
     for name, value in QUIET.items():
@@ -35,13 +35,13 @@ def prepare() -> None:
 
 
 def rank() -> int:
-    """Of this process among those that `mlx.launch` started on several Macs; 0: it is the first, or alone."""
+    """This process's rank if `mlx.launch` started it on several Macs, else 0."""
     text = os.environ.get("MLX_RANK", "0")
     return int(text) if text.isdecimal() else 0
 
 
 def blas() -> str:
-    """Which BLAS matrix products use: `OpenBLAS`, `reference` or the system's own."""
+    """The BLAS of matrix products: `OpenBLAS`, `reference` or `Accelerate` (macOS)."""
     if sys.platform != "linux":
         return "Accelerate"
     return "OpenBLAS" if _openblas is not None else "reference"
@@ -52,6 +52,6 @@ def release_streams() -> None:
     if sys.platform == "linux" and "mlx.core" in sys.modules:
         import mlx.core as mx
 
-        gc.collect()  # an engine on several Macs lets the others go
+        gc.collect()  # rank 0 of several Macs releases the others when its engine is collected
         mx.synchronize()
         mx.clear_streams()

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PIPE_WIDTH = 160
-"""Columns where no terminal says how many there are."""
+"""Columns if there is no terminal."""
 TEXT_WIDTH = 12
-"""Columns that a text needs to be read, folded into lines."""
+"""Columns that a folded text needs to be readable."""
 
 
 def plain_table(*heads: str) -> "Table":
@@ -27,7 +27,7 @@ def plain_table(*heads: str) -> "Table":
 
 
 def print_table(grid: "Table") -> None:
-    """The table on stdout; where it would break numbers apart, a block of lines per row. Cells are text."""
+    """Print the table; if it is too wide to keep its numbers whole, print a block of lines per row."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
@@ -43,7 +43,7 @@ def print_table(grid: "Table") -> None:
 
 
 def _least_width(grid: "Table") -> int:
-    """Columns in which numbers and first cells stay whole and texts can be read."""
+    """The least width (columns) that keeps numbers and first cells whole and texts readable."""
     from rich.cells import cell_len
 
     least = 0
@@ -56,7 +56,7 @@ def _least_width(grid: "Table") -> int:
 
 
 def _as_blocks(grid: "Table") -> str:
-    """Each row's first cell, and under it a line per further one that is not empty, behind its head."""
+    """Each row's first cell, and below it one line, `head  cell`, per further cell that is not empty."""
     heads = [" ".join(str(column.header).split()) for column in grid.columns[1:]]
     width = max(map(len, heads), default=0)
     lines: list[str] = []

@@ -14,7 +14,7 @@ def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
 
 @pytest.fixture(scope="session")
 def slow_draft_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
-    """A draft that costs many times the target and guesses wrong."""
+    """A draft model that is many times slower than the target and drafts wrong tokens."""
     return write_tiny_pair(tmp_path_factory.mktemp("slow"), target_layers=1, draft_layers=8)
 
 
@@ -33,7 +33,7 @@ def three_prompts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def one_prompt(tmp_path: Path) -> Path:
-    """A prompt in which lookup finds something."""
+    """A prompt in which the lookup drafter finds a match."""
     file = tmp_path / "prompt.jsonl"
     file.write_text('{"id": "b", "category": "one", "prompt": "abcd abcd"}\n')
     return file
@@ -41,7 +41,7 @@ def one_prompt(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_is_measured_at_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that are not about it start as if the measuring had been skipped, and keep nothing."""
+    """For tests of other things: the measuring at first use is skipped, and nothing is saved."""
     from app.engine import drafting_state
 
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "mlx-spec"))

@@ -1,4 +1,4 @@
-"""The real engine process with little memory: once a pair is loaded and warm, hardly more can be taken."""
+"""The real engine process with little memory: hardly any can be allocated once a pair is loaded and warm."""
 
 import re
 import resource

@@ -1,4 +1,4 @@
-"""A folder that may only be read, also by the superuser, who runs some tests and may write anywhere."""
+"""A read-only folder, for the superuser too, who runs some tests and could write anywhere."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """While entered, as a file system that is mounted so. Files that are open already stay as they are."""
+    """While entered, the folder is like a file system mounted read-only; open files stay writable."""
     open_file, access, mkdir = os.open, os.access, os.mkdir
 
     def inside(path: Any) -> bool:

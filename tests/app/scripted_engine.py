@@ -71,7 +71,7 @@ class ScriptedSession:
         self.info = PairInfo(spec.name, 4096, "test (cpu)", 1_000_000, drafters=("lookup", "model"))
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        """Takes 20 seconds where nobody skips it."""
+        """Takes 20 seconds unless skipped."""
         for done in range(1, 401):
             progress(done, 400)
             if skipped():
@@ -79,7 +79,7 @@ class ScriptedSession:
             time.sleep(0.05)
 
     def keep(self) -> None:
-        """Nothing was learned."""
+        """There is nothing to save."""
 
     def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
         prompt, options = cast("Sequence[Message]", request.prompt), request.options

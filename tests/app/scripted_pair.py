@@ -1,4 +1,4 @@
-"""A pair whose engine plays rounds from a script, and a tokenizer that reads bytes."""
+"""A pair whose engine gives scripted rounds, and a tokenizer of bytes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ STOP = 256
 
 
 class ByteTokenizer:
-    """One token per byte, so every wide character is spread over several tokens."""
+    """One token per byte, so every non-ASCII character spans several tokens."""
 
     bos_token: str | None = None
     has_chat_template = True
@@ -52,7 +52,7 @@ class ScriptedEngine:
 
 
 class ScriptedRows:
-    """One round per step, after the prompt was read in three."""
+    """One round per step, after a prefill of three steps."""
 
     closed = False
 
@@ -117,7 +117,7 @@ class _Spec:
 
 @dataclass
 class ScriptedPair:
-    """What `models.load.engine.load` returns, as far as a session looks at it."""
+    """The attributes of a loaded pair that a session uses."""
 
     engine: ScriptedEngine
     tokenizer: ByteTokenizer = field(default_factory=ByteTokenizer)

@@ -1,4 +1,4 @@
-"""Which files can go with a prompt, and what is said about the others."""
+"""The files that can be attached to a prompt, and the messages for others."""
 
 from pathlib import Path
 

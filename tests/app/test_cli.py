@@ -1,4 +1,4 @@
-"""The command line: wrong use in words, help, and what opens without a command."""
+"""The command line: messages for wrong use, help, and the chat without a command."""
 
 import io
 import shlex

@@ -1,4 +1,4 @@
-"""`--documents`: the same text from fewer passes, and what is wrong with a folder in a sentence."""
+"""`--documents`: the same text from fewer passes, and a message for an unusable folder."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`pull` and `remove` as a person runs them, against a Hub on a local port."""
+"""`pull` and `remove` on the command line, against a Hub on a local port."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ PAIR = ["--target", "org/target", "--draft", "org/draft"]
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """Serves org/target and org/draft to processes that have a home of their own."""
+    """Serves org/target and org/draft to processes with their own home folder."""
     own_home(tmp_path, monkeypatch)
     target, draft = make_pair(tmp_path / "made")
     hosted = {"org/target": HostedModel(files_of(target)), "org/draft": HostedModel(files_of(draft))}

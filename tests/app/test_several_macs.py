@@ -1,4 +1,4 @@
-"""`generate` and others as `mlx.launch` starts them: a process per Mac, here all on this machine."""
+"""Commands as `mlx.launch` starts them: a process per Mac, here all on this machine."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A tiny pair on disk, as the command line names it."""
+"""A tiny pair on disk, and the options that name it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ class TinyPair:
 
 
 def write_tiny_pair(folder: Path, target_layers: int = 2, draft_layers: int = 1) -> TinyPair:
-    """Two random models that share a tokenizer and not much else."""
+    """Write two random models with the same tokenizer."""
     pair = TinyPair(folder / "target", folder / "draft")
     for seed, (model, layers) in enumerate(((pair.target, target_layers), (pair.draft, draft_layers))):
         make_model(model, seed=seed, num_hidden_layers=layers, max_position_embeddings=CONTEXT)
@@ -33,5 +33,5 @@ def write_tiny_pair(folder: Path, target_layers: int = 2, draft_layers: int = 1)
 
 
 def count_as_measured(pair: TinyPair) -> None:
-    """Processes with this home need not measure first, for seconds, what drafting costs."""
+    """Mark the pair as measured in this home, which saves processes some seconds at first use."""
     assert drafting_state.keep(load_pair(target=str(pair.target), draft=str(pair.draft)))

@@ -1,1 +1,1 @@
-"""All that this machine can say about the pairs on it, in one JSON and one card to attach to an issue."""
+"""Measurements of all installed pairs on this machine: one JSON and one card to attach to an issue."""

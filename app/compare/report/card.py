@@ -6,7 +6,7 @@ from typing import Any
 from models.size_text import size_text
 
 SHOWN_LENGTHS = ("1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "24")
-"""Copies may be longer; the JSON has every length."""
+"""Draft lengths in the table; the JSON has all of them."""
 
 
 def card(report: dict[str, Any]) -> str:
@@ -37,7 +37,7 @@ def _machine(report: dict[str, Any]) -> Iterator[str]:
         text = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
         yield f"- {when}: {text}"
     if max(report[when]["load_average"][0] for when in ("before", "after")) > machine["cores"]:
-        yield "- more was asked of the processor than it has cores: other programs may have slowed this down"
+        yield "- the load was higher than the number of cores: other programs may have slowed this down"
 
 
 def _fact(fact: Any) -> str:

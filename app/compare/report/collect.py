@@ -1,6 +1,6 @@
-"""Runs the pairs of a report, each in its own process, and keeps whatever arrived when it is interrupted.
+"""Measures a report's pairs, each in its own process; on Ctrl+C, the results so far are kept.
 
-Such a process sends `("step", text)`, `("part", name, value)` or `("failed", why)`.
+Each process sends `("step", text)`, `("part", name, value)` or `("failed", why)`.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class PairResult:
 def collect(
     names: Sequence[str], *, quick: bool, show: Callable[[str], None], command: Sequence[str] = COMMAND
 ) -> list[PairResult]:
-    """Measure the pairs in turn, until Ctrl+C. Pairs that were not reached are among the results."""
+    """Measure the pairs in turn, until Ctrl+C. The results include pairs that were not reached."""
     results = [PairResult(name) for name in names]
     try:
         for result in results:
@@ -42,7 +42,7 @@ def _measure(result: PairResult, command: Sequence[str], quick: bool, show: Call
                 match message:
                     case "step", text:
                         show(f"{result.name}: {text}")
-                    case "part", name, value:  # a later part takes the place of one with the same name
+                    case "part", name, value:  # a later part replaces an earlier one of the same name
                         result.parts[name] = value
                     case "failed", why:
                         result.why = why

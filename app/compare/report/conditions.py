@@ -1,4 +1,4 @@
-"""Under which conditions something is measured: heat, power source, load, if the system reports them."""
+"""The conditions of a measurement, as far as the system reports them: heat, power source, load."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from typing import Any
 from models.speed.machine import chip_name, output_of, this_chip, this_machine
 
 PRESSURES = ("nominal", "moderate", "heavy", "trapping", "sleeping")
-"""What powermetrics calls the levels; it reads the same key, which any user may."""
+"""powermetrics' names for the levels; it reads the same key, for which no root rights are needed."""
 
 SETTINGS = "/usr/bin/pmset", "-g"
 BATTERY = *SETTINGS, "batt"
@@ -29,7 +29,7 @@ MAC: dict[str, tuple[tuple[str, ...], str, Callable[[str], Any]]] = {
     "thermal_pressure": (HEAT, r" ([0-4])\s*$", lambda level: PRESSURES[int(level)]),
     "memory_pressure_level": (MEMORY, r"^(\d+)\s*$", int),
 }
-"""Fact to the program that prints it, where in its output, and how it is read."""
+"""Fact to the command that prints it, a pattern for its output, and a converter."""
 
 
 def conditions() -> dict[str, Any]:
@@ -41,7 +41,7 @@ def conditions() -> dict[str, Any]:
 
 
 def system() -> dict[str, Any]:
-    """What does not change while measuring. Names the kind of machine, never its owner or its own name."""
+    """Facts that do not change while measuring: the kind of machine, without its name or owner."""
     found: dict[str, Any] = {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
@@ -58,7 +58,7 @@ def system() -> dict[str, Any]:
 
 
 def thermal_levels(text: str) -> dict[str, int]:
-    """`pmset -g therm`: the levels and limits it has on record; empty where it has none.
+    """The levels and limits in the output of `pmset -g therm`; empty if none were recorded.
 
     Apple silicon mostly says "Note: No ... has been recorded". Else a number follows `Thermal Warning
     Level` or names like `CPU_Speed_Limit` (percent; 100 is unlimited).

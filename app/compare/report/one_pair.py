@@ -1,7 +1,7 @@
 """A report on one pair, in a process of its own, which `app.compare.report.collect` starts.
 
-One process per pair, because weights leave memory for sure only with the process, peak memory is counted per
-process, and a pair that runs out of memory must not take the others' results with it.
+One process per pair, because only the end of a process surely frees the weights, peak memory is counted per
+process, and a pair that runs out of memory must not lose the others' results.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def plans(pair: "LoadedPair", quick: bool) -> tuple[Plan, Plan]:
-    """What `check` and `bench` do by themselves, or the least that says something."""
+    """The default plans of `check` and `bench`, or small ones if `quick`."""
     prompts, chosen = read_prompts(DEFAULT_PROMPTS), check.default_prompts()
     if quick:
         first = {prompt.category: prompt for prompt in reversed(prompts)}
@@ -33,7 +33,7 @@ def plans(pair: "LoadedPair", quick: bool) -> tuple[Plan, Plan]:
 
 
 def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Callable[..., None]) -> None:
-    """Check, tune, bench: parts are sent as they come, unfinished ones too."""
+    """Run check, tune and bench; send their results as they come, unfinished ones too."""
     from app.engine.drafting_state import keep, measure
 
     send("part", "loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
@@ -52,7 +52,7 @@ def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Calla
 def _by_prompt(
     pair: "LoadedPair", plan: Plan, show: Callable[[str], None]
 ) -> Iterator[tuple[RunCollector, bool]]:
-    """What ran after each prompt, and whether it was the last one."""
+    """After each prompt, the collector and whether the plan is finished."""
     collector = RunCollector(plan)
     for _, runs in groupby(run_plan(pair, collector, show=show), key=lambda run: run.prompt):
         for _ in runs:

@@ -1,4 +1,4 @@
-"""A report is posted in public: what names its owner or a place on the disk does not enter it."""
+"""Removes from a report, which is posted in public, what identifies its owner or a place on the disk."""
 
 import getpass
 import json

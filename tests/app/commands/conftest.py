@@ -1,4 +1,4 @@
-"""Training in a moment."""
+"""A training that takes a moment."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from models.training import job
 
 @pytest.fixture
 def small_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny target has few tokens, and writes on to the end of its context; all answers tell acceptance."""
+    """Few texts of few tokens, one epoch: a tiny target writes on to the end of its context."""
     monkeypatch.setattr(job, "TEXTS", 4)
     monkeypatch.setattr(job, "EPOCHS", 1)
     monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))

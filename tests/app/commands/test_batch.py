@@ -62,7 +62,7 @@ def test_a_file_is_answered_as_generate_answers(
 def test_only_what_is_missing_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The scripted engine tells the seed that it was asked for."""
+    """The scripted engine answers with the seed of the request."""
     monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
@@ -118,10 +118,10 @@ def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("no json", "Line 2 of .* is no request of a batch"),
+        ("no json", "Line 2 of .* is not a batch request"),
         ('{"custom_id": "x", "method": "POST", "url": "/v1/chat/completions"}', "body: Field required"),
         (json.dumps(request(1, "x") | {"url": "/v1/embeddings"}), "Line 2 .* url: "),
-        (json.dumps(request(0, "x")), "Line 2 .* has the custom_id of another: r0"),
+        (json.dumps(request(0, "x")), "Line 2 .* repeats an earlier custom_id: r0"),
     ],
 )
 def test_a_line_that_is_no_request_is_named_before_anything_is_asked(

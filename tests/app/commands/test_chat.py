@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -71,6 +72,15 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(
     assert stdin.tell() == 101
 
 
+def _all_written(terminal: int) -> str:
+    """Read to the end: the kernel may pass on in parts what was written to the other side, now closed."""
+    content = b""
+    with suppress(OSError):  # Linux's way to say that the other side is closed
+        while part := os.read(terminal, 65536):
+            content += part
+    return content.decode(errors="replace")
+
+
 @pytest.mark.parametrize("is_piped", [False, True], ids=["TERM=dumb", "chat | cat"])
 def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_line(
     is_piped: bool, tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -85,9 +95,9 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
         monkeypatch.setattr(sys, "stderr", written)
         monkeypatch.setattr(sys, "stdout", pipe if is_piped else written)
         assert main(["chat", *tiny_pair.arguments, "--max-tokens", "4", "--no-draft"]) == 0
-        shown = os.read(keyboard, 65536).decode(errors="replace")
         pipe.seek(0)
         answer = pipe.read()
+    shown = _all_written(keyboard)
     os.close(keyboard)
     assert "Ctrl+D ends the chat" in shown and "\x1b" not in shown + answer
     assert bool(answer) == is_piped

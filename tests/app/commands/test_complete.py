@@ -1,4 +1,4 @@
-"""`mlx-spec complete`: which text stands around the place, what is printed, what is refused."""
+"""`mlx-spec complete`: the text around the gap, what is printed, what is refused."""
 
 import io
 import json
@@ -22,7 +22,7 @@ FILL_IN = ["complete", "--draft-length", "2"]
 
 @pytest.fixture
 def coder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedPair:
-    """A model for code that fills every gap with `return x`."""
+    """A code model that fills every gap with `return x`."""
     make_tokenizer(tmp_path / "coder", special=(*SPECIAL, *FORMATS[0], "<|file_sep|>"))
     tokenizer = load_tokenizer(tmp_path / "coder")
     end = tokenizer.convert_tokens_to_ids("<|file_sep|>")
@@ -98,7 +98,7 @@ def test_a_model_without_marks_is_refused_by_its_name(
     options = [*tiny_pair.arguments, "--no-draft"]
     assert main(["complete", *options, "--file", str(file), "--at", "2:5"]) == 2
     out, err = capfd.readouterr()
-    assert out == "" and "target cannot fill in text between two others" in err and "Qwen2.5-Coder" in err
+    assert out == "" and "target has no fill-in-the-middle tokens" in err and "Qwen2.5-Coder" in err
 
 
 @pytest.mark.parametrize(

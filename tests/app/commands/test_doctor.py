@@ -15,7 +15,7 @@ Found = Callable[[], dict[str, dict[str, Any]]]
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Found:
-    """What the doctor finds, by name; nobody answers at the Hub's address."""
+    """The doctor's findings by name; no server answers at the Hub's address."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
 
     def run() -> dict[str, dict[str, Any]]:

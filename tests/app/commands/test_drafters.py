@@ -19,7 +19,7 @@ THREE = ["--draft-length", "3"]
 
 
 def answered(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[list[int], set[str]]:
-    """The answer's tokens, and who drafted."""
+    """The answer's tokens, and the drafters that drafted."""
     assert main([*GENERATE, *arguments]) == 0
     report = json.loads(capfd.readouterr().out)
     return report["token_ids"], set(report["stats"]["rounds_by_drafter"]) - {"none"}

@@ -51,7 +51,7 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     assert main(given) == 0
     head = drafter_of(tiny_pair).rename(tmp_path / "head")
     before = _weights(head)
-    monkeypatch.setattr("models.training.kinds.FURTHER", 0.0)  # what learns nothing stays as it was
+    monkeypatch.setattr("models.training.kinds.FURTHER", 0.0)  # a learning rate of 0 changes no weight
     assert main([*given, "--from", str(head)]) == 0
     after = _weights(drafter_of(tiny_pair))
     assert before.keys() == after.keys()

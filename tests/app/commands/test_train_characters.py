@@ -52,7 +52,7 @@ def test_it_is_made_is_a_model_for_mlx_lm_and_drafts_where_it_is_named(
             texts.append(json.loads(capfd.readouterr().out))
     assert [each["token_ids"] for each in texts[:2]] == [each["token_ids"] for each in texts[2:]]
     assert all(each["stats"]["rounds_by_drafter"]["foreign"] > 0 for each in texts[2:])
-    # Unnamed it is none of the target's drafters: it does not read the target's tokens.
+    # Without --draft it is not used: it does not read the target's tokens.
     alone = ["--target", str(tiny_pair.target), "--draft", "none", "--prompt", "abc", "--max-tokens", "4"]
     assert main(["generate", "--json", *alone]) == 0 and main(["generate", *alone, "--drafter", "model"]) == 2
     assert "has no drafter model" in capfd.readouterr().err

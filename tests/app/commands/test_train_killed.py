@@ -1,4 +1,4 @@
-"""A training that is killed anywhere leaves nothing half, and the same command ends it."""
+"""A training killed at any point leaves no half-written file in use, and the same command finishes it."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("small_training")
 
 
 class Killed(BaseException):
-    """Nothing runs after it."""
+    """Stands for a kill: no handler catches it."""
 
 
 def train(pair: TinyPair, kind: str) -> int:
@@ -39,7 +39,7 @@ def check_made(pair: TinyPair, kind: str) -> None:
 
 
 def killed_at(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """The second file with this in its name is cut, and all ends."""
+    """Cut the second file (the first of a `model`) with this in its name, and raise Killed."""
     honest, seen = mx.save_safetensors, []
 
     def save(file: str, *rest: Any) -> None:

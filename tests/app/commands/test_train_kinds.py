@@ -1,4 +1,4 @@
-"""`train --kind model` and `--kind layer_skip`: a small model of the target's own, and some of its layers."""
+"""`train --kind model` and `--kind layer_skip`: a small model, and a subset of the target's layers."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ def small(small_training: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tiny_pair(tmp_path: Path) -> TinyPair:
-    """Of each test's own: some change it."""
+    """A new one for each test: some change it."""
     return write_tiny_pair(tmp_path / "pair")
 
 
@@ -38,7 +38,7 @@ def own(pair: TinyPair, kind: str) -> Path:
 
 
 def drafts(pair: TinyPair, name: str, capfd: pytest.CaptureFixture[str], *drafter: str) -> bool:
-    """Whether the one of this name drafted, and no word changed."""
+    """Whether the drafter of this name drafted; the text must not change."""
     alone, texts = ["--draft", "none"], []
     for way in ([*alone, "--no-draft"], [*(drafter or (*alone, "--drafter", name)), "--draft-length", "3"]):
         capfd.readouterr()
@@ -64,7 +64,7 @@ def test_a_small_model_is_made_and_is_a_model_for_every_program(
     assert drafts(tiny_pair, "model", capfd)
     elsewhere = folder.rename(tmp_path / "elsewhere")
     assert drafts(tiny_pair, "model", capfd, "--drafter", str(elsewhere))
-    # Another size learns from the texts that are there, and from nothing of the first.
+    # A model of another size learns from the same texts, and starts anew.
     assert main([*given, "--layers", "1", "--width", "32"]) == 0
     assert json.loads((folder / "config.json").read_text())["hidden_size"] == 32
 

@@ -1,4 +1,4 @@
-"""Runs of a comparison as a script tells them: speeds and tokens, no engine."""
+"""Scripted runs of a comparison: speeds and tokens, no engine."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ FACTS = {
 
 
 def stats(seconds: float, tokens: Sequence[int] = TOKENS) -> Stats:
-    """Of an answer whose every round took so long and brought one token."""
+    """The stats of an answer with one token per round, each round taking `seconds`."""
     return summarise([Round((t,), 1, (t,), "model", seconds) for t in tokens])
 
 
@@ -35,7 +35,7 @@ def measured(
     accepted: int = 8,
     difference: Difference | None = None,
 ) -> Measured:
-    """One prompt at these speeds, in tokens per second."""
+    """One prompt with these speeds in tokens per second."""
 
     def runs(speeds: list[int]) -> tuple[Stats, ...]:
         counts = {"rounds": 5, "draft_n": 10, "draft_n_accepted": accepted}
@@ -52,7 +52,7 @@ def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
 def gathered(
     plain: list[float], drafted: list[float], *, tokens: tuple[int, ...] = TOKENS, of: Plan | None = None
 ) -> RunCollector:
-    """Runs that take so many seconds a round, for as many repeats as there are numbers."""
+    """Runs with these seconds per round, one number per repeat."""
     collector = RunCollector(of or wanted())
     for run in collector.plan.runs:
         drafts = collector.plan.settings[run.setting].drafts

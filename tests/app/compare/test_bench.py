@@ -1,4 +1,4 @@
-"""`bench` measures honestly and says what it found, a loss included."""
+"""`bench` reports what it measured, a loss included."""
 
 import csv
 import json

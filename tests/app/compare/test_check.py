@@ -1,4 +1,4 @@
-"""`check` proves the text is the target's own, and notices when it is not."""
+"""`check` proves that drafting keeps the text, and notices when it does not."""
 
 import json
 import signal
@@ -111,7 +111,7 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
 
     def pressed_at_the_third(*answer: Any) -> None:
         answered.append(answer)
-        if len(answered) == 4:  # the plain one came before them
+        if len(answered) == 4:  # the plain run came first
             signal.raise_signal(signal.SIGINT)
         add(*answer)
 

@@ -1,4 +1,4 @@
-"""Comparisons without a screen: what runs, what is judged, what is kept."""
+"""Comparisons without a screen: the runs, the verdicts, the saved records."""
 
 import csv
 import json
@@ -204,7 +204,7 @@ def test_no_word_of_a_picture_is_cut_off_at_its_edges(
     export(record, tmp_path / "picture.png")
     (figure,) = drawn
     figure.draw_without_rendering()
-    # A mark of an axis may lie outside of what is shown of it.
+    # Tick labels may lie outside of the visible part of an axis.
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and len(text.get_text()) > 4]
     assert len(texts) > 3
     for text in texts:
@@ -213,7 +213,7 @@ def test_no_word_of_a_picture_is_cut_off_at_its_edges(
 
 
 def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> None:
-    """All of one token is no acceptance to speak of."""
+    """One accepted token in 300 rounds gives no meaningful acceptance rate."""
     drafted, plain = Round((1, 2), 1, (1, 5), "model", 0.1), Round((), 0, (1,), "none", 0.1)
     assert drafting_text(summarise([plain] * 9)) == ""
     assert drafting_text(summarise([drafted, *[plain] * 299])) == "drafted in 1 of 300 rounds"

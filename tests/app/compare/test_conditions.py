@@ -1,4 +1,4 @@
-"""Heat, power and load are read from what systems really print; what they leave out is left out."""
+"""Heat, power and load are read from real system output; facts that it lacks are left out."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from app.compare.report import conditions
 
-# What programs of macOS print, as recorded by others on real machines (issues and sources on GitHub).
+# Output of macOS programs, recorded by others on real machines (issues and sources on GitHub).
 
 COOL = """\
 Note: No thermal warning level has been recorded

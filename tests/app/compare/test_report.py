@@ -1,4 +1,4 @@
-"""A report measures every pair by itself, keeps what it has when stopped, and names no owner."""
+"""A report measures each pair in its own process, keeps results when stopped, and hides the owner."""
 
 import getpass
 import json
@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
-    """The parts of a real pair, in the order in which they came."""
+    """The parts of a real pair, in the order they were sent."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLX_SPEC_HOME", str(home))
         patch.setattr("app.engine.drafting_state.SECONDS", 0.5)
@@ -57,7 +57,7 @@ def result(measured: list[Any]) -> PairResult:
 
 
 def child(folder: Path, body: str) -> tuple[str, str]:
-    """A process in the place of the one that measures: it sends messages as its script says."""
+    """A process that replaces the measuring one and sends the messages of a script."""
     script = folder / "child.py"
     script.write_text(
         "import os, sys, time\nfrom models.child import asked\n(name, quick), put = asked()\n"
@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_arrived_and_ends_the_process(tmp_path: Path) -> None:
 
 @pytest.fixture
 def report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Report:
-    """The command with these results, into the test's folder."""
+    """Run the command with these results; its files go into the test's folder."""
 
     def run(*results: PairResult, out: str = "", more: tuple[str, ...] = ()) -> int:
         monkeypatch.setattr("app.compare.report.collect.collect", lambda names, **rest: results)

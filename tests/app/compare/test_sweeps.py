@@ -1,4 +1,4 @@
-"""Sweeps without a screen: what may be asked for, what runs, when it goes on."""
+"""Sweeps without a screen: the syntax, the runs, when longer lengths are added."""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -65,7 +65,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         (f"repeats={'9' * 5000}", "between 1 and"),
         ("drafter=none", "drafter is none; it must be auto, model, pard, foreign, lookup"),
         ("temperature=hot", "temperature is hot; it must be a number"),
-        ("length=0", "Nothing there drafts"),
+        ("length=0", "None of these settings drafts"),
         ("repeats=0", "between 1 and"),
         ("prompts=/absent.jsonl", "no file"),
     ],

@@ -1,4 +1,4 @@
-"""What drafting costs is measured once, kept, thrown away when circumstances change, and used."""
+"""The costs of drafting are measured once, saved, used, and discarded when circumstances change."""
 
 import json
 import shutil
@@ -120,7 +120,7 @@ def test_what_cannot_be_kept_is_said_with_its_place(
     (tmp_path / "mlx-spec").write_text("a file where the folder should be")
     assert main(["tune", *tiny_pair.arguments]) == 0
     printed = capsys.readouterr()
-    assert f"It is not kept: {tmp_path / 'mlx-spec' / 'drafting'}" in printed.err
+    assert f"Not saved: {tmp_path / 'mlx-spec' / 'drafting'}" in printed.err
     assert "rows of a pass" in printed.out
 
 

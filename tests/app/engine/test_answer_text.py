@@ -14,7 +14,7 @@ PIECES += ["👩‍👩‍👧‍👦", "🇩🇪"]
 
 
 def byte_level() -> Tokenizer:
-    """GPT-2's family: every byte a character of its own."""
+    """GPT-2's family: every byte is mapped to a character."""
     vocabulary = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     tokenizer = Tokenizer(BPE(vocabulary, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,4 +1,4 @@
-"""A gap is put to each kind of model in the format it was trained on."""
+"""Each kind of model gets a gap in the format it was trained on."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast

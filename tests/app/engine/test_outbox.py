@@ -1,4 +1,4 @@
-"""What the engine process sends: joined where it comes fast, in order, and nothing is held back for long."""
+"""The engine process sends events in order, joins fast text, and holds nothing back for long."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def test_what_ends_a_text_is_not_kept_waiting(ends, monkeypatch):
 
 
 def test_sending_does_not_wait_for_the_pipe_nor_for_a_reader_that_is_gone(ends):
-    """A pipe that nobody empties is full after 64 kB."""
+    """A pipe that is not read is full after 64 kB."""
     reader, writer = ends
     box = Outbox(writer)
     begun = time.monotonic()

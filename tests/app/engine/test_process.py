@@ -60,7 +60,7 @@ Enough = Callable[[list[EngineEvent]], bool]
 
 
 def exchange(client: EngineClient, *requests: Request, until: Enough) -> list[EngineEvent]:
-    """Send the requests and poll; fails after a minute with what came."""
+    """Send the requests and poll; fails after a minute and shows the events so far."""
     for request in requests:
         client.send(request)
     events: list[EngineEvent] = []
@@ -83,7 +83,7 @@ def ended(answer_id: int) -> Enough:
 
 
 def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
-    """How the answer ended, with the text that its events brought."""
+    """The answer's last event, whose text must be the sum of its pieces."""
     answered = [e.event for e in events if isinstance(e, Answered) and e.id == answer_id]
     (end,) = [event for event in answered if isinstance(event, TurnEnded)]
     assert end.text == "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))

@@ -1,4 +1,4 @@
-"""A session turns rounds into marked text, ends it where it must, and keeps what there was."""
+"""A session turns rounds into marked text, ends it at stop texts, and keeps the text after a cancel."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽
 
 
 def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
-    """An answer's events; their pieces are always the whole text."""
+    """An answer's events; the pieces must add up to the text."""
     cancelled = kwargs.pop("cancelled", lambda: False)
     request = Answer(0, **{"prompt": USER, "options": Options(), **kwargs})  # type: ignore[arg-type]
     events = list(session.answer(request, cancelled))  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
 
 
 class CountingTokenizer(ByteTokenizer):
-    """Counts how often a conversation was read."""
+    """Counts how often a conversation is tokenized."""
 
     def __init__(self) -> None:
         self.read = 0

@@ -1,4 +1,4 @@
-"""A session on the real engine: what happened in one turn must not show in the next."""
+"""A session on the real engine: one turn must not affect the next."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_marks_count_what_the_numbers_count(session: Session) -> None:
 def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
     session: Session, draft_length: int
 ) -> None:
-    # The model is random, and not every text of its tokens becomes the same tokens again.
+    # The model is random, and its text does not always encode to the same tokens again.
     options, part = next(
         (options, part)
         for seed in range(20)

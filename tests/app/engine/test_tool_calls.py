@@ -1,4 +1,4 @@
-"""Tool calls are taken out of an answer, wherever its pieces are cut."""
+"""Tool calls are taken out of an answer, wherever its pieces begin and end."""
 
 import json
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,7 @@ TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "f"}}]
 
 
 class Calling(ByteTokenizer):
-    """Calls as Qwen writes them."""
+    """Calls in Qwen's format."""
 
     has_tool_calling = True
     tool_call_start = "<tool_call>"
@@ -35,7 +35,7 @@ class Calling(ByteTokenizer):
 
 
 class Open(Calling):
-    """As Mistral does: a call goes on to the end, and may be several."""
+    """Mistral's format: the call text extends to the end and may hold several calls."""
 
     tool_call_start = "[TOOL_CALLS]"
     tool_call_end = ""

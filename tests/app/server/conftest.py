@@ -1,4 +1,4 @@
-"""Servers that are started once: of the tiny pair, and around the scripted engine."""
+"""Servers that are started once: one with the tiny pair, one with the scripted engine."""
 
 from collections.abc import Iterator
 
@@ -20,6 +20,6 @@ def tiny_server(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def scripted_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Four requests may wait."""
+    """A server with room for four waiting requests."""
     with running(tmp_path_factory.mktemp("server"), [], program=SCRIPTED) as server:
         yield server

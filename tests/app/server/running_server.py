@@ -1,4 +1,4 @@
-"""A server of ours in a process of its own, and raw HTTP to it."""
+"""Our server in its own process, and raw HTTP to it."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def events(self) -> list[Any]:
-        """What a stream holds behind `data:`, without the end mark."""
+        """The JSON of a stream's `data:` lines, without `[DONE]`."""
         lines = self.body.decode().splitlines()
         found = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
         return [json.loads(line) for line in found if line != "[DONE]"]
@@ -55,7 +55,7 @@ class RunningServer:
     process: subprocess.Popen[str]
     url: str
     lines: list[str] = field(default_factory=list)
-    """Of its stderr."""
+    """The lines of its stderr."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -66,7 +66,7 @@ class RunningServer:
     def ask(
         self, path: str, body: Any = None, headers: dict[str, str] | None = None, method: str | None = None
     ) -> Answer:
-        """One request on a connection of its own; a body that is no bytes is sent as JSON."""
+        """One request on its own connection; a body that is not bytes is sent as JSON."""
         connection = HTTPConnection(*self.address, timeout=60)
         try:
             sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -82,7 +82,7 @@ class RunningServer:
 
     @contextmanager
     def asking(self, path: str, body: Any) -> Iterator[socket.socket]:
-        """A request whose answer is not read by itself; leaving hangs up."""
+        """Send a request without reading its answer; leaving closes the connection."""
         sent = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -94,7 +94,7 @@ class RunningServer:
             yield connection
 
     def metric(self, name: str, label: str = "") -> float:
-        """The sum of a metric's samples with the label."""
+        """The sum of the metric's samples that have the label."""
         lines = self.ask("/metrics").body.decode().splitlines()
         return sum(
             float(line.split()[-1])
@@ -130,7 +130,7 @@ def running(
     loads: bool = True,
     **environment: str,
 ) -> Iterator[RunningServer]:
-    """A server that has loaded its pair, or is about to."""
+    """A server that has loaded its pair, or if not `loads`, has only started."""
     process = subprocess.Popen(
         [sys.executable, *program, *arguments],
         env=os.environ | {"MLX_SPEC_HOME": str(home)} | environment,

@@ -14,7 +14,7 @@ from tests.app.tiny_pair import TinyPair
 def generated(
     pair: TinyPair, capfd: pytest.CaptureFixture[str], said: str, *arguments: str
 ) -> dict[str, Any]:
-    """What `mlx-spec generate` prints."""
+    """The output of `mlx-spec generate`."""
     capfd.readouterr()
     assert main(["generate", *pair.arguments, "--prompt", said, *arguments, "--json"]) == 0
     return json.loads(capfd.readouterr().out)
@@ -159,7 +159,7 @@ def test_content_may_come_in_parts_and_a_developer_is_a_system(tiny_server: Runn
 
 
 TOO_LONG = [{"role": role, "content": "word " * 800} for role in ("user", "assistant") * 2]
-"""Without its first turns it would fit."""
+"""Would fit without its first turns."""
 REFUSED = [
     ({"messages": [*TOO_LONG, {"role": "user", "content": "hello"}]}, None),
     ({"messages": []}, "messages"),

@@ -1,4 +1,4 @@
-"""The chat's engine at the other end of HTTP: the same events, and every failure a sentence."""
+"""The chat's engine over HTTP: the same events, and a message for every failure."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ def pair(name: str) -> Load:
 
 
 def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
-    """All that came up to the end of this answer."""
+    """All events up to the end of this answer."""
     events: list[EngineEvent] = []
     end = time.monotonic() + 30
     while not any(is_last(event, number) for event in events):
@@ -126,7 +126,7 @@ def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(
                 assert ended.finish_reason == "cancelled"
             case _:
                 assert isinstance(last, AnswerFailed)
-    with pytest.raises(BadInput, match="Nobody answers at .*mlx-spec serve"):
+    with pytest.raises(BadInput, match="No server answers at .*mlx-spec serve"):
         client.pair_name()
     client.close()
     with pytest.raises(BadInput, match="no address"):

@@ -1,4 +1,4 @@
-"""The clients that people use, against the running server.
+"""Widely used client libraries against the running server.
 
 They take seconds to import: tests do it, as not every one of pytest's workers runs them.
 """
@@ -85,7 +85,7 @@ def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_serv
         assert told and told.content and len(told.content[0].top_logprobs) == 2
         with pytest.raises(openai.BadRequestError, match="logit_bias"):
             client.chat.completions.create(**asked, logit_bias={"5": 100})
-        with pytest.raises(openai.BadRequestError, match="no tokens for that"):
+        with pytest.raises(openai.BadRequestError, match="no fill-in-the-middle tokens"):
             client.completions.create(model="target", prompt="def f(x):", suffix="return x")
 
 

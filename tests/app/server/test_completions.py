@@ -56,7 +56,7 @@ def test_logprobs_have_a_place_in_the_text_for_each_token(tiny_server: RunningSe
     assert [len(found[name]) for name in ("tokens", "token_logprobs", "top_logprobs")] == [8] * 3
     for token, place in zip(found["tokens"], found["text_offset"], strict=True):
         assert "\ufffd" in token or choice["text"][place:].startswith(token)
-    # At temperature 0 the likeliest is taken.
+    # At temperature 0 the likeliest token is chosen.
     assert [max(each.values()) for each in found["top_logprobs"]] == found["token_logprobs"]
     events = tiny_server.ask(PATH, {**asked, "stream": True}).events
     told = [each for event in events if (each := event["choices"][0]["logprobs"])]
@@ -119,7 +119,7 @@ def test_a_request_without_a_limit_has_16_tokens(tiny_server: RunningServer) -> 
     ids=lambda change: str(change)[:30],
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused(change: dict[str, Any], tiny_server: RunningServer) -> None:
-    """A list of prompts ends mlx-lm's server for good; so the next request counts too."""
+    """A list of prompts kills mlx-lm's server, so check that the next request is answered."""
     answer = tiny_server.ask(PATH, {"prompt": "abc", **change})
     assert answer.status == 400 and answer.error["message"], answer.body
     assert tiny_server.ask(PATH, {"prompt": "abc", "max_tokens": 1}).status == 200

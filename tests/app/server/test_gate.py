@@ -1,4 +1,4 @@
-"""Who may ask: the name in Host, the Origin, the key, the kind and the size of a body."""
+"""Access checks: the name in Host, the Origin, the key, the type and size of a body."""
 
 import json
 import socket
@@ -12,14 +12,14 @@ from app.server.gate import MOST_BODY_BYTES
 from tests.app.server.running_server import JSON, SCRIPTED, RunningServer, chat_body, running
 
 SLOW_READER_SECONDS = 1.0
-"""Of the scripted server."""
+"""The limit of the scripted server."""
 KEY = "a-secret"
 ORIGIN = "http://localhost:3000"
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """With a key, and a page that may ask."""
+    """A server with a key, and one allowed origin."""
     with running(
         tmp_path_factory.mktemp("server"), [], program=SCRIPTED, MLX_SPEC_API_KEY=KEY, ORIGIN=ORIGIN
     ) as server:
@@ -35,7 +35,7 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
         for headers in (JSON, wrong, {**JSON, "x-api-key": ""}, {**JSON, "Authorization": KEY + "x"}):
             answer = kept.ask(path, body, headers)
             assert answer.status == (200 if path == "/health" else 401)
-        basic = {"Authorization": "Basic dXNlcjp4", "x-api-key": KEY}  # as behind a proxy of one's own
+        basic = {"Authorization": "Basic dXNlcjp4", "x-api-key": KEY}  # as behind one's own proxy
         bearers = [{"Authorization": f"{scheme} {KEY}"} for scheme in ("Bearer", "bearer")]
         for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
@@ -129,7 +129,7 @@ def test_another_address_needs_a_key(
 
 
 def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_server: RunningServer) -> None:
-    """It gets what the system's buffers held, but no end."""
+    """It gets what the system's buffers held, but not the end."""
     before = scripted_server.metric("request_success_total")
     body = chat_body("echo" + "x" * (MOST_BODY_BYTES - 1000), stream=True)
     with scripted_server.asking("/v1/chat/completions", body) as connection:

@@ -1,4 +1,4 @@
-"""Many clients that ask, stream, hang up and send nonsense: a minute of `benchmarks.serve_load`."""
+"""Many clients that stream, hang up and send invalid requests: a minute of `benchmarks.serve_load`."""
 
 from pathlib import Path
 

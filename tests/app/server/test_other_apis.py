@@ -16,7 +16,7 @@ def chat_text(server: RunningServer, **more: Any) -> str:
 
 
 def names(answer: Any) -> list[str]:
-    """Of a stream's events, in order, without repetition; each frame names its event twice."""
+    """The names of a stream's events, repetitions joined; each frame has the name twice."""
     found = [line[7:] for line in answer.body.decode().splitlines() if line.startswith("event: ")]
     assert found == [event["type"] for event in answer.events]
     return [name for at, name in enumerate(found) if at == 0 or found[at - 1] != name]

@@ -1,4 +1,4 @@
-"""Requests in line: their order, the limit, clients that leave, an engine that dies, and the end."""
+"""The request queue: order, limit, clients that leave, an engine that dies, shutdown."""
 
 import signal
 import socket
@@ -18,7 +18,7 @@ def test_a_client_that_hangs_up_ends_its_answer_within_a_round(scripted_server: 
     before = scripted_server.metric("request_success_total", 'finished_reason="cancelled"')
     for stream in (True, False):
         seconds: list[float] = []
-        for _ in range(3):  # a busy machine adds to some, never takes away
+        for _ in range(3):  # a busy machine only makes some of them longer
             with scripted_server.asking(PATH, chat_body("slow", stream=stream)):
                 scripted_server.wait_for("num_requests_running", 1)
                 time.sleep(0.1)
@@ -168,7 +168,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:
-    assert scripted_server.chat("hello").status == 200  # also where the test before ended the engine
+    assert scripted_server.chat("hello").status == 200  # starts the engine if the test before ended it
     _, port = scripted_server.address
     with socket.create_connection(("::1", port), timeout=10) as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")

@@ -1,4 +1,4 @@
-"""What a pair should do on a Mac is shown before it is fetched, and called a prediction."""
+"""A pair's expected speed on a Mac is shown before the download, as a prediction."""
 
 import json
 import re

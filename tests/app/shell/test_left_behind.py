@@ -1,4 +1,4 @@
-"""What a killed program leaves behind: whose it is, and that none of it is lost."""
+"""The state that a killed process leaves behind goes to exactly one other process, complete."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +12,7 @@ Value = dict[str, list[int]]
 
 
 def take_over(program: LeftBehind) -> list[Value]:
-    """What a program takes over, and keeps from then on."""
+    """The values that a process takes over and keeps."""
     found: list[Value] = []
 
     def take(value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Text of others is shown, never obeyed."""
+"""Control characters in foreign text are shown, never sent to the terminal."""
 
 import json
 

@@ -21,7 +21,7 @@ all
 def test_numbers_stay_whole_in_columns_or_where_these_are_too_wide_in_a_block_of_lines_per_row(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TERM", "xterm")  # a dumb one is taken for 80 columns
+    monkeypatch.setenv("TERM", "xterm")  # for a dumb terminal rich assumes 80 columns
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     grid = plain_table("", ">plain\ntok/s", ">\nratio", ">peak\nmemory", "licence")
     grid.add_row("reasoning", "1234.5", "1.23x", "", "Community License")
