@@ -1,4 +1,4 @@
-"""What may draft for a pair's target, ranked: for people and as JSON."""
+"""The drafters that fit a pair's target, ranked: as text and as JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ LIMITS = (
 
 
 def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
-    """Lines: each drafter with its size, what it should bring, why it stands there, and how to get it."""
+    """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
     yield "May draft for its target, the one to try first at the head:"
     for place, drafter in enumerate(ranked, start=1):
         mark = " ?" if drafter.named_in and not drafter.here else ""
@@ -31,13 +31,13 @@ def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
 
 
 def as_json(pair: Pair, drafter: FittingDrafter) -> dict[str, Any]:
-    """One drafter's fields; `verified` is false where nobody here has fetched it."""
+    """One drafter's fields; `verified` is false if it is only named in a source and not installed."""
     command = pull_command(pair, drafter)
     return asdict(drafter) | {"verified": drafter.here or not drafter.named_in, "pull": command or None}
 
 
 def pull_command(pair: Pair, drafter: FittingDrafter) -> str:
-    """What brings a drafter of the Hub; empty where it is here, or nothing can be fetched."""
+    """The command that downloads a drafter; empty if it is installed or has no download."""
     if drafter.here or not drafter.named_in:
         return ""
     return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"

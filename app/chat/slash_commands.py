@@ -13,7 +13,7 @@ from app.shell.errors import BadInput
 class SlashCommand:
     name: str
     value: str
-    """What follows the name, as shown in help; empty if nothing does."""
+    """The argument as shown in help; empty if there is none."""
     summary: str
 
     @property
@@ -104,14 +104,14 @@ def parse(text: str) -> tuple[SlashCommand, str]:
 
 
 def completions(text: str) -> list[SlashCommand]:
-    """Commands that the beginning `/na` may become; none once a value is being typed."""
+    """The commands that start with the typed `/na`; none once a value is being typed."""
     if not text.startswith("/") or any(c.isspace() for c in text):
         return []
     return [command for command in SLASH_COMMANDS if command.name.startswith(text[1:].lower())]
 
 
 def drafter_completions(text: str, drafters: Sequence[str]) -> list[str]:
-    """What `/drafter na` may become, among the names that the pair has; after a `+` also the next name."""
+    """Completions of `/drafter na` from the pair's drafters; after a `+`, of the next name."""
     begun = text.removeprefix(f"/{DRAFTER.command} ").lstrip()
     if begun == text or any(c.isspace() for c in begun):
         return []
