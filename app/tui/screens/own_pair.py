@@ -20,7 +20,7 @@ from models.pairs.pair import PairSpec, Source, read_source
 
 
 class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
-    """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
+    """Returns the pair once its files were found and its tokenizers agree; None for Esc."""
 
     HELP = """\
 Target and draft have to read text alike. Enter fetches their small files and compares them. Without a draft \

@@ -1,4 +1,4 @@
-"""How this chat is asked and what drafting did in it, in one panel."""
+"""The settings of this chat and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ REFRESH_SECONDS = 0.5
 
 
 class TotalsScreen(Panel):
-    """Goes on counting while an answer is written."""
+    """Updated while an answer is written."""
 
     TITLE = "This chat"
     HELP = """\
@@ -31,7 +31,7 @@ would have cost in plain rounds, as far as such rounds were measured in this cha
     ]
 
     def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:
-        """`setup`: what the next answer is asked with, as (name, value)."""
+        """`setup`: the settings of the next answer, as (name, value)."""
         super().__init__()
         self._setup, self._logs = setup, logs
 

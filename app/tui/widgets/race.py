@@ -1,4 +1,4 @@
-"""Plain and drafted decoding as two bars: they race while they run; in the end their length is the speed."""
+"""Plain and drafted decoding as two bars: a race while they run, then bars as long as the speeds."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from textual.widgets import Digits, Static
 from app.shell.number_text import smooth_bar
 
 LABEL, SPEED = 8, 12
-"""Columns before and behind a bar."""
+"""Columns before and after a bar."""
 GOOD, BAD = "$text-success", "$text-warning"
 WIDE, TALL = 60, 18
 """Columns and lines of a terminal that has room for large digits."""
@@ -22,14 +22,14 @@ WIDE, TALL = 60, 18
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How it ended. Speeds are tokens per second."""
+    """The result. Speeds are tokens per second."""
 
     ratio: float
     plain: float
     drafted: float
     won: bool
     which: str
-    """Names the setting, where there are several."""
+    """Names the setting if there are several; else empty."""
     gain: str
     sure: str
 
@@ -40,12 +40,12 @@ class Verdict:
 
 @dataclass(slots=True)
 class Runner:
-    """One answer on its way."""
+    """One answer in the race."""
 
     label: str
     style: str
     steps: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds of decoding, and how many tokens it had by then."""
+    """(seconds of decoding, tokens by then)."""
     tokens_per_second: float = 0.0
 
     def begin(self) -> None:
@@ -57,15 +57,15 @@ class Runner:
 
 
 class Bars(Widget):
-    """The two run one after the other; who is through runs again beside the other, as fast as it was."""
+    """The two runs follow each other; the finished one is replayed beside the other, at its own speed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.plain, self.drafted = Runner("plain", "$text-muted"), Runner("drafted", GOOD)
         self._on: Runner | None = None
-        """The one that runs now."""
+        """The current run."""
         self._most = 1
-        """Tokens that an answer may have."""
+        """Token limit of the answers."""
 
     def clear(self) -> None:
         self.plain.begin()
@@ -86,14 +86,14 @@ class Bars(Widget):
             self.refresh()
 
     def show(self, plain: float, drafted: float, style: str) -> None:
-        """How fast the two were in the end, in tokens per second."""
+        """Show the final speeds, in tokens per second."""
         self.clear()
         self.plain.tokens_per_second, self.drafted.tokens_per_second = plain, drafted
         self.drafted.style = style
         self.refresh()
 
     def shares(self) -> tuple[float, float]:
-        """How much of each bar is filled: while they run, of the tokens that the first through had."""
+        """Filled share of each bar: of the higher speed, or during a run of the finished run's tokens."""
         runners = self.plain, self.drafted
         if self._on is None:
             fastest = max(runner.tokens_per_second for runner in runners)
@@ -125,7 +125,7 @@ class Bars(Widget):
 
 
 class Race(Horizontal):
-    """The bars, and once there is something to judge, the ratio, large where there is room."""
+    """The bars, and with a verdict the ratio, in large digits if there is room."""
 
     def __init__(self) -> None:
         super().__init__()
