@@ -69,7 +69,7 @@ def test_markdown_shows_the_branch_in_view() -> None:
 
 
 def exported(**changed: object) -> dict[str, Any]:
-    """One chat of a prompt and an answer, as JSON that can be spoilt."""
+    """A chat of a prompt and an answer as JSON, to be changed by a test."""
     messages = [prompt("p", "hi", chat_id="cc33"), answer("m", "p", chat_id="cc33")]
     value = json.loads(json.dumps(as_json([(chat("cc33", "Third", leaf="m"), messages)])))
     value["chats"][0] |= changed

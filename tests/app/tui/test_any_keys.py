@@ -1,4 +1,4 @@
-"""Whatever is typed in whatever order, at any size, also while the engine dies: the chat goes on."""
+"""Random keys in random order, at any size, also while the engine dies: the chat goes on."""
 
 import os
 import random
@@ -40,7 +40,7 @@ async def test_any_keys_in_any_order_end_nothing(
 
 
 async def _step(chat: Chat, draw: random.Random, process: bool) -> str:
-    """Do something; what it was."""
+    """Do a random step; return its description."""
     kind = draw.random()
     if kind < 0.55:
         keys = draw.choices(KEYS, k=draw.randint(1, 4))

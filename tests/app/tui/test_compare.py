@@ -64,7 +64,7 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         screen, record = await compared(chat)
         scrolls = list(screen.query(ComparePane).results())
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
-        # A text that grew past its pane was followed to its end.
+        # The pane scrolled to the end of a text longer than itself.
         await chat.press(*["pageup"] * 9)
         await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
         await chat.press("pagedown")
@@ -132,7 +132,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         assert store.kept().records == (record,)
         verdict = str(screen.query_one("#verdict", Static).content)
         assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
-        # The engine is there again before anybody asks it something.
+        # The engine is ready again without a new request.
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
         await chat.press("escape")

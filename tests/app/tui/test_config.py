@@ -1,4 +1,4 @@
-"""The chat as config.toml wants it."""
+"""The chat with settings from config.toml."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""With other keys in config.toml, every sentence names the key in force, and none a shipped one."""
+"""With other keys in config.toml, every sentence names the key in use, and none a default key."""
 
 import ast
 import re
@@ -25,13 +25,13 @@ from tests.app.tui.test_saved_chats import put
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
 A_KEY = re.compile(r"\bF\d\d?\b|\bCtrl\+\w+|\bEsc\b|\^\w\b")
 NOT_OURS = {"Ctrl+P", "Ctrl+C", "^p", "^P"}
-"""Textual's palette, and the way out: no bindings with an id."""
+"""The keys of Textual's palette and of leaving, which are no bindings with an id."""
 NAMES_KEYS = {"KEY_NAMES", "PALETTE_HELP"}
-"""What gives keys their names, and the help of Textual's palette, whose keys nobody can change."""
+"""The tables of key names, and the help of Textual's palette, whose keys cannot be changed."""
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Every string in the screens' code but the documentation: its place, and the string."""
+    """(place, string) of every string in the code of app.tui, docstrings excepted."""
     for file in sorted(Path(app.tui.__path__[0]).rglob("*.py")):
         tree = ast.parse(file.read_text())
         skipped: set[int] = set()
@@ -60,7 +60,7 @@ def test_a_key_is_named_as_people_read_it_and_other_text_is_left_alone() -> None
 
 
 def other_keys() -> dict[str, str]:
-    """A key for every binding that is not the shipped one."""
+    """For every binding a key that is not its default."""
     while_typing = {"app", "chat", "prompt"}
     shared = chain((f"alt+{letter}" for letter in ascii_lowercase), (f"ctrl+shift+f{n}" for n in range(1, 9)))
     own: dict[str, int] = {}

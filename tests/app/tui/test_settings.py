@@ -1,4 +1,4 @@
-"""What commands make of the options."""
+"""Commands that change the options."""
 
 import pytest
 
