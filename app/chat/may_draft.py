@@ -12,14 +12,14 @@ from models.size_text import size_text
 from models.speed.fitting_drafters import FittingDrafter
 
 LIMITS = (
-    "? Not verified: nobody here has fetched it. Its name stands in the source, its size is computed from "
-    "its layout where none is published, and its acceptance was measured on other machines and formats."
+    "? Not verified: not downloaded by this project. Its name is from the source, its size is computed from "
+    "its layout if none is published, and its acceptance was measured on other machines and formats."
 )
 
 
 def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
     """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
-    yield "May draft for its target, the one to try first at the head:"
+    yield "Drafters for its target, the one to try first at the top:"
     for place, drafter in enumerate(ranked, start=1):
         mark = " ?" if drafter.named_in and not drafter.here else ""
         yield one_line(f"{place}. {drafter.kind}: {drafter.source}{mark}, {_known(drafter)}")

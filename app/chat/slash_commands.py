@@ -96,11 +96,11 @@ def parse(text: str) -> tuple[SlashCommand, str]:
     for command in SLASH_COMMANDS:
         if command.name == name.lower():
             if value and not command.value:
-                raise BadInput(f"Nothing was done: /{command.name} stands alone, without '{value.strip()}'.")
+                raise BadInput(f"Nothing was done: /{command.name} takes no value, not '{value.strip()}'.")
             return command, value.strip()
     near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."
-    raise BadInput(f"There is no command /{name}. {hint} A prompt may begin with a space and then a slash.")
+    raise BadInput(f"There is no command /{name}. {hint} With a space before the slash it is a prompt.")
 
 
 def completions(text: str) -> list[SlashCommand]:

@@ -96,7 +96,7 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         raise BadInput(f"{path}: {error}") from error
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        raise BadInput(f"{path} holds {half}, half of a character, which no text can keep.") from error
+        raise BadInput(f"{path} holds {half}, half of a character, which cannot be saved.") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from error
     except (ValueError, RecursionError) as error:
@@ -122,7 +122,7 @@ def _numbers(facts: AnswerFacts) -> str:
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
+        raise BadInput(f"not an export of chats, whose format is '{FORMAT}'.")
     if (version := value.get("version")) != VERSION:
         raise BadInput(f"this is version {version} of the format; this mlx-spec reads {VERSION}.")
     return [_chat(chat) for chat in _objects(value, "chats")]

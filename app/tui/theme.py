@@ -134,5 +134,5 @@ def kept(theme: str, file: Path) -> tuple[str, Literal["info", "error"]]:
     try:
         write_setting(file, "theme", theme)
     except MachineFailed as error:
-        return f"{theme} holds until you leave. {error}", "error"
+        return f"{theme} is used until you leave. {error}", "error"
     return f"{theme} is kept in {file}.", "info"

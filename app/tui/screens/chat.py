@@ -145,9 +145,9 @@ class ChatScreen(Screen[None]):
                     self.view.note(note)
             case TuningEnded(skipped=skipped):
                 text = (
-                    "Measuring was skipped: what drafting costs here is learned while answering."
+                    "Measuring was skipped: the cost of drafting here is learned while answering."
                     if skipped
-                    else "Measured what drafting costs here: from now on it adapts to the text."
+                    else "Measured what drafting costs here: the draft length now adapts to the text."
                 )
                 # A toast would cover the first-run screen.
                 self.view.note(text) if self.app.screen is self else self.view.notices.keep(text)
