@@ -95,10 +95,10 @@ def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") 
 
 _LENGTH = (
     f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
-    "auto is what pays here, measured at a pair's first use."
+    "auto chooses what is fastest here, measured at a pair's first use."
 )
 _DRAFTER = (
-    f"Who drafts: whichever of the pair's drafters fits (auto), or those named: {', '.join(DRAFTERS)}; "
+    f"The drafter: chosen among those of the pair (auto), or by name: {', '.join(DRAFTERS)}; "
     "several are joined by +."
 )
 _VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."

@@ -22,9 +22,9 @@ class TotalsScreen(Panel):
 
     TITLE = "This chat"
     HELP = """\
-What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
-written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
-would have cost in plain rounds, as far as such rounds were measured in this chat."""
+The settings of this chat's next answer, and what drafting did in all of its answers, the one being written \
+included. Each setting is named after the command that changes it. Time saved is against the time the tokens \
+would have taken in plain rounds, if enough of those were measured in this chat."""
 
     BINDINGS = [
         bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
