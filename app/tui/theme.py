@@ -110,7 +110,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         return standing_out(colour, grounds, TEXT_CONTRAST, dark=theme.dark).hex
 
     found |= {f"text-{role}": text(Color.parse(found[role])) for role in _ROLES}
-    found |= {name: text(_solid(found[name], background)) for name in _TEXTS}
+    found |= {name: text(background + Color.parse(found[name])) for name in _TEXTS}
     quiet = text(background.blend(plain, _QUIET, alpha=1.0))
     found |= dict.fromkeys(("foreground-muted", "text-muted", "text-disabled", "foreground-disabled"), quiet)
 
@@ -123,10 +123,6 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         found[f"scrollbar{state}"] = edge(bar) if state else bar.hex
         found[f"scrollbar-background{state}"] = background.hex
     return found
-
-
-def _solid(colour: str, ground: Color) -> Color:
-    return ground + Color.parse(colour)
 
 
 def kept(theme: str, file: Path) -> tuple[str, Literal["info", "error"]]:

@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from app.tui.app import ChatApp
-from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message import UserMessage
@@ -139,11 +138,6 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
         ]
         quiet = 0 if any(widget.message_queue_size for widget in widgets) else quiet + 1
         await asyncio.sleep(0)
-
-
-def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
-    """The screen that F2 opens."""
-    return PairsScreen(chosen)
 
 
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]

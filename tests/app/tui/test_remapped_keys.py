@@ -14,12 +14,13 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
-from tests.app.tui.chat_driver import OpenChat, pairs_screen
+from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
@@ -124,7 +125,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await look("an edited prompt")
         for screen in (
             SessionsScreen(),
-            pairs_screen(opened.app),
+            PairsScreen(),
             ComparisonsScreen(),
             FirstRunScreen(print),
             QuestionScreen("Sure?", "Do it", "Leave it"),
