@@ -55,7 +55,7 @@ class AnswerLog:
 
     @property
     def draft_share(self) -> float | None:
-        """Share of a round spent drafting by the latest drafter; None if no round of it was timed."""
+        """Share of drafting in the round time of the latest drafter; None if no round of it was timed."""
         drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)
         drafted = [r for r in self.rounds if r.drafter == drafter]
         timed = [(r.draft_seconds, r.seconds) for r in drafted if r.draft_seconds is not None]

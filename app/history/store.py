@@ -88,7 +88,7 @@ class History:
             if not to_read or (opened := open_to_read(path)) is None:
                 raise
             (self.connection, self.file), self.refusal = opened, error
-        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
+        # SQLite's own LIKE and lower() handle the case of ASCII letters only.
         self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ with what answers now; on another row it shows that pair, with the key that down
 
 
 def is_first_run() -> bool:
-    """Whether the program has not explained itself on this machine yet."""
+    """Whether this screen was never shown on this machine."""
     return not _marker().exists()
 
 

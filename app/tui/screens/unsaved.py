@@ -47,7 +47,7 @@ class Leaving:
         self.rescue: Path | None = None
         """The file with the messages that could not be saved."""
         self._app = app
-        self._knows = False
+        self._was_told = False
         """The person was told about unsaved messages, and leaves anyway."""
 
     async def agreed(self) -> bool:
@@ -61,13 +61,13 @@ class Leaving:
         app.state.save()
         history = app.state.history
         if unsaved := await asyncio.to_thread(history.flush):
-            self._knows = True
+            self._was_told = True
             question = UnsavedScreen(unsaved, history.path, *app.saved.not_saved())
             self.rescue = await app.push_screen_wait(question)
-            self._knows = self.rescue is not None
-        return not unsaved or self._knows
+            self._was_told = self.rescue is not None
+        return not unsaved or self._was_told
 
     def end(self, unsaved: int) -> None:
         """Write unsaved messages to a file if the person was not asked, as when a signal ends the program."""
-        if unsaved and not self._knows:
+        if unsaved and not self._was_told:
             self.rescue = self._app.saved.rescue()

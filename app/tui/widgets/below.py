@@ -61,7 +61,7 @@ class QueueList(Static):
 
 
 class Below(Vertical):
-    """`BLANK`: Textual does not draw its background again while text streams in the transcript."""
+    """`BLANK`: it has only a background, so that it costs no time while text streams in the transcript."""
 
     app: Program
     BLANK = True

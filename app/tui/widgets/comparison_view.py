@@ -49,7 +49,7 @@ class ComparePane(VerticalScroll, can_focus=False):
         self.border_subtitle = counted(event.tokens, "token")
 
     def end(self, runs: Sequence[Stats]) -> None:
-        """Show a run: the median time of its repeats, and how much of its own draft was accepted."""
+        """Show the median decoding time of the repeats, and the drafting figures of the first."""
         seconds, first = median(run.decode_seconds for run in runs), runs[0]
         drafting = f", {text}" if (text := drafting_text(first)) else ""
         tokens = "" if first.draft_n else f"{counted(first.tokens, 'token')} in "
@@ -70,7 +70,7 @@ class ComparisonView(Vertical):
         super().__init__()
         self._record: Record | None = None
         self._prompt = 0
-        self._raced = -1
+        self._bars_prompt = -1
         """Index of the prompt that the bars show."""
         self._setting = 0
         self._growing: ComparePane | None = None
@@ -99,9 +99,9 @@ class ComparisonView(Vertical):
     def begin_run(self, plan: Plan, run: Run) -> None:
         self._show_prompt(plan.questions[run.prompt].prompt.prompt)
         bars = self._race.bars
-        if run.prompt != self._raced:
+        if run.prompt != self._bars_prompt:
             bars.clear()
-            self._raced = run.prompt
+            self._bars_prompt = run.prompt
         setting = plan.settings[run.setting]
         bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
         # Repeats give the same text.

@@ -62,27 +62,27 @@ class Bars(Widget):
     def __init__(self) -> None:
         super().__init__()
         self.plain, self.drafted = Runner("plain", "$text-muted"), Runner("drafted", GOOD)
-        self._on: Runner | None = None
+        self._current: Runner | None = None
         """The current run."""
-        self._most = 1
+        self._token_limit = 1
         """Token limit of the answers."""
 
     def clear(self) -> None:
         self.plain.begin()
         self.drafted.begin()
         self.drafted.style = GOOD
-        self._on = None
+        self._current = None
         self.refresh()
 
-    def begin(self, runner: Runner, most: int) -> None:
+    def begin(self, runner: Runner, token_limit: int) -> None:
         runner.begin()
-        self._on, self._most = runner, most
+        self._current, self._token_limit = runner, token_limit
         self.refresh()
 
     def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
-        if self._on is not None:
-            self._on.steps.append((seconds, tokens))
-            self._on.tokens_per_second = tokens_per_second
+        if self._current is not None:
+            self._current.steps.append((seconds, tokens))
+            self._current.tokens_per_second = tokens_per_second
             self.refresh()
 
     def show(self, plain: float, drafted: float, style: str) -> None:
@@ -95,13 +95,13 @@ class Bars(Widget):
     def shares(self) -> tuple[float, float]:
         """Filled share of each bar: of the higher speed, or during a run of the finished run's tokens."""
         runners = self.plain, self.drafted
-        if self._on is None:
+        if self._current is None:
             fastest = max(runner.tokens_per_second for runner in runners)
             plain, drafted = (runner.tokens_per_second / (fastest or 1) for runner in runners)
             return plain, drafted
-        now = self._on.steps[-1][0] if self._on.steps else 0.0
-        ended = (one.steps[-1][1] for one in runners if one is not self._on and one.steps)
-        through = next(ended, self._most)
+        now = self._current.steps[-1][0] if self._current.steps else 0.0
+        ended = (one.steps[-1][1] for one in runners if one is not self._current and one.steps)
+        through = next(ended, self._token_limit)
         plain, drafted = (runner.tokens_at(now) / through for runner in runners)
         return plain, drafted
 

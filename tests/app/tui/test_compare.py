@@ -205,11 +205,11 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
 
 def test_the_bars_race_as_the_two_ran_and_end_as_long_as_they_were_fast() -> None:
     bars = Bars()
-    bars.begin(bars.plain, most=8)
+    bars.begin(bars.plain, token_limit=8)
     for n in range(1, 5):
         bars.add(n * 0.2, n, 5.0)
     assert bars.shares() == (0.5, 0.0), "of the tokens that an answer may have"
-    bars.begin(bars.drafted, most=8)
+    bars.begin(bars.drafted, token_limit=8)
     bars.add(0.2, 2, 10.0)
     assert bars.shares() == (0.25, 0.5), "the plain run had one token by then"
     bars.add(0.4, 4, 10.0)
