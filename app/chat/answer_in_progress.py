@@ -1,4 +1,4 @@
-"""The answer that is being written, and its value when it ends."""
+"""The answer being written, and its final value."""
 
 from dataclasses import dataclass, replace
 
@@ -15,14 +15,14 @@ class AnswerInProgress:
     id: int
     prompt: ChatMessage
     before: ChatMessage
-    """As it was when this began; it has text if an answer is continued."""
+    """The answer at the start; it has text if an answer is continued."""
     log: AnswerLog
     max_tokens: int
-    """May come, after those that are there if an answer is continued."""
+    """Limit for this request; a continued answer's earlier tokens do not count."""
     unsaved: bool = False
-    """It has grown since `message` was taken to be saved."""
+    """It has grown since the last save."""
     stopping: bool = False
-    """The person asked for its end: what arrives from now on is not shown and not kept."""
+    """The person stopped it: text that arrives later is neither shown nor kept."""
 
     @property
     def text(self) -> str:
@@ -41,7 +41,7 @@ class AnswerInProgress:
         self.log.take(event)
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
-        """The answer's final value, with its numbers if the engine sent them; a first part's are in them."""
+        """The final answer; its stats, if the engine sent any, include a continued answer's first part."""
         message = self._message(finish)
         assert message.facts is not None and self.before.facts is not None
         rounds = tuple(self.log.rounds)

@@ -9,12 +9,12 @@ from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Round
 
 SAMPLE_SECONDS = 0.5
-"""A rate measured over less than this says little: nothing is shown before, and one sample covers it."""
+"""Length of one rate sample; over less time a rate is too noisy, and none is shown."""
 
 
 class AnswerLog:
     def __init__(self, pair: str, answer: ChatMessage | None = None, *, over: bool = False) -> None:
-        """`answer`: the saved one, or the one that is continued; `over`: nothing is added any more."""
+        """`answer`: the saved answer, or the one to continue; `over`: nothing more is added."""
         facts = answer.facts if answer else None
         self.pair = pair
         self.answer_id = answer.id if answer else ""
@@ -22,10 +22,10 @@ class AnswerLog:
         self.latest: TextAdded | None = None
         self.rates: list[float] = []
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
-        marks = facts.marks if facts and not over else ""  # a log that is over takes no room for them
+        marks = facts.marks if facts and not over else ""  # saves memory: a finished log needs none
         self.pieces = list(pieces_of(answer.text, marks)) if answer else []
         self._before = facts.stats if facts else None
-        """Numbers of a first part. Without them a continued answer has the rounds of its second alone."""
+        """Stats of a continued answer's first part. If unknown, only the second part's rounds are kept."""
         self.rounds: list[DraftRound] = list(facts.rounds) if facts and (over or self._before) else []
         self._begin = len(self.text)
         self._sampled_at = (0.0, 0)
@@ -45,7 +45,7 @@ class AnswerLog:
 
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
-        """For draft position i: how often it was accepted, given that all before it were."""
+        """Acceptance rate of each draft position, given that all positions before it were accepted."""
         reached: Counter[int] = Counter()
         accepted: Counter[int] = Counter()
         for played in self.rounds:
@@ -55,7 +55,7 @@ class AnswerLog:
 
     @property
     def draft_share(self) -> float | None:
-        """Share of a round spent drafting by the latest drafter; None if no round of it was timed."""
+        """Share of drafting in the round time of the latest drafter; None if no round of it was timed."""
         drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)
         drafted = [r for r in self.rounds if r.drafter == drafter]
         timed = [(r.draft_seconds, r.seconds) for r in drafted if r.draft_seconds is not None]
@@ -63,7 +63,7 @@ class AnswerLog:
         return sum(draft for draft, _ in timed) / whole if whole else None
 
     def kept(self, stats: Stats) -> Stats:
-        """The numbers of what was taken, of an answer for which the engine counted some rounds more."""
+        """Stats of the rounds in this log; `stats` of a stopped answer counts some later rounds too."""
         latest = self.latest
         played = self.rounds[len(self.rounds) - latest.rounds :] if latest else []
         rounds = [

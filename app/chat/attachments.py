@@ -1,4 +1,4 @@
-"""Files whose text goes with a prompt: read, or refused with the reason. Knows no screen."""
+"""Text files attached to a prompt: read, or refused with the reason. Knows no screen."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from app.shell.printable import one_line
 LARGEST_BYTES = 4_000_000
 
 CHARACTERS_PER_TOKEN = 4
-"""Of English text and of code, about."""
+"""Approximate, for English text and code."""
 
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
@@ -60,13 +60,13 @@ def mentioned(text: str) -> list[Path]:
 
 
 def mistyped(text: str) -> list[str]:
-    """What follows an @, looks like a file's name and names none: `@notse.md`. It is text as well."""
+    """Names after an @ that look like files but do not exist: `@notse.md`. They are sent as text."""
     plain = (plain.rstrip(_BEHIND) for _, plain in _MENTION.findall(text) if _path(plain) is None)
     return list(dict.fromkeys(name for name in plain if _FILE_NAME.fullmatch(name)))
 
 
 def _path(written: str) -> Path | None:
-    """A path that exists, or is written like one: then its absence is reported."""
+    """A path that exists, or has a folder part: then a missing file is reported."""
     path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
     try:
         if written_out(path).exists():

@@ -8,7 +8,7 @@ from statistics import median
 from app.chat.answer_log import AnswerLog
 
 PLAIN_ROUNDS_NEEDED = 16
-"""The time that drafting saved is given only with as many plain rounds to compare with."""
+"""Plain rounds to compare with, below which the time saved is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class ChatTotals:
     seconds: float
     rounds_by_drafter: dict[str, int]
     plain_rounds: int
-    """Rounds without a draft that followed another one: what a plain round costs in this chat."""
+    """Plain rounds that followed a plain round: their times give the cost of plain decoding."""
     saved_seconds: float | None
-    """What the drafted rounds' tokens would have cost at the median of the same pair's plain rounds, less
-    what they did cost; None if too few plain rounds were measured."""
+    """The time the drafted rounds' tokens would have taken at the pair's median plain round, less the time
+    they took; None if too few plain rounds were measured."""
 
 
 def totals(logs: Sequence[AnswerLog]) -> ChatTotals:

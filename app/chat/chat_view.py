@@ -1,4 +1,4 @@
-"""What draws a chat, as the chat knows it."""
+"""The interface through which a chat is drawn."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -9,42 +9,42 @@ from app.history.records import ChatMessage
 from app.history.unsent import Unsent
 
 Kind = Literal["info", "mistake", "warning", "error"]
-"""A mistake is a person's: what was typed cannot be done, and is typed anew."""
+"""`mistake`: what the person typed cannot be done and should be corrected."""
 
 
 class ChatView(Protocol):
-    """The chat calls it after each change; it reads everything else from the chat."""
+    """Called by the chat after each change; it reads everything else from the chat."""
 
     def note(self, text: str, kind: Kind = "info") -> None:
-        """Say something that the program itself has to say."""
+        """Show a message from the program."""
 
     def offer(self, text: str) -> None:
-        """Say beside a new chat how to go on with another one."""
+        """Show in a new chat how to resume another one."""
 
     def show_path(self) -> None:
         """Another branch is in view."""
 
     def cut(self, message: ChatMessage, *, keep: bool) -> None:
-        """What follows a message goes, and where it is not kept, the message too."""
+        """Remove what follows a message, and without `keep` the message too."""
 
     def append(self, prompt: ChatMessage) -> None:
         """A prompt was added at the end."""
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """An answer grows from here on, from the text it has."""
+        """An answer begins, or is continued from the text it has."""
 
     def grow(self, pieces: Sequence[Piece]) -> None: ...
 
     def end_answer(self, answer: ChatMessage) -> None: ...
 
     def return_prompts(self, prompts: list[Unsent]) -> None:
-        """These came to nothing: they return to where they were written."""
+        """Put prompts that could not be answered back into the input."""
 
     def leave_editing(self) -> None:
-        """An earlier prompt is no longer edited: what was written before it is there again."""
+        """Editing an earlier prompt ended: restore the input as it was before."""
 
     def open(self, waited: list[Unsent]) -> None:
-        """Another chat is in view; these waited in the one before."""
+        """Another chat is in view; `waited` are the prompts still waiting in the previous one."""
 
     def show(self, *, at_once: bool = True) -> None:
-        """Numbers or settings changed; if not `at_once`, it may wait for a good moment."""
+        """Numbers or settings changed; without `at_once` drawing may be delayed."""

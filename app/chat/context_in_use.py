@@ -1,4 +1,4 @@
-"""How much of the context a chat takes: counted by the engine, or guessed where it has not read it yet."""
+"""How many tokens of the context a chat uses: counted by the engine, or estimated until it has read them."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 @dataclass
 class ContextInUse:
     latest: TurnEvent | None = None
-    """The last event of the answer in progress with numbers; None before its first."""
+    """The latest event of the answer in progress; None before the first."""
     is_counted: bool = True
-    """The engine counted the tokens; without that they are guessed by the texts' length."""
+    """The engine counted all tokens; otherwise some are estimated from the text length."""
     before: int = 0
-    """Tokens without those of a growing answer."""
+    """Tokens before a growing answer."""
 
     @property
     def tokens(self) -> int:
@@ -31,9 +31,9 @@ class ContextInUse:
         self.latest = event
 
     def count(self, conversation: Conversation, pair: str) -> None:
-        """Begin anew with the branch in view, as the pair of this name reads it.
+        """Recount for the branch in view and the named pair.
 
-        The pair of the last counted answer counted the tokens up to it; the rest is guessed by its length.
+        Tokens up to the last counted answer are as counted then; the rest is estimated from its length.
         """
         tokens, characters, counted_by = 0, len(conversation.chat.system), pair
         for message in conversation.path:

@@ -1,4 +1,4 @@
-"""The chat as the screen keeps it: a tree of messages, saved as it changes. It outlives the engine."""
+"""A chat in memory: a tree of messages, saved as it changes. It outlives the engine."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,7 +20,7 @@ class Conversation:
         *,
         is_kept: bool = True,
     ) -> None:
-        """`is_kept`: without that nothing of it is ever written."""
+        """`is_kept`: if False, nothing is ever written to disk."""
         self.tree = MessageTree(messages)
         self.chat = chat if chat.leaf in self.tree else replace(chat, leaf=self.tree.end_of(None))
         self.is_kept = is_kept
@@ -57,7 +57,7 @@ class Conversation:
             out.append({"role": "system", "content": self.system})
         for message in self.tree.path(prompt.id) if prompt else ():
             if message.role == "user" and out and out[-1]["role"] == "user":
-                # A prompt that was never answered: chat templates want turns.
+                # The previous prompt was never answered: chat templates need alternating roles.
                 out.append({"role": "assistant", "content": ""})
             files = [fenced(attachment) for attachment in message.attachments]
             out.append({"role": message.role, "content": "\n\n".join([*files, message.text])})
@@ -69,7 +69,7 @@ class Conversation:
     def ask(
         self, text: str, attachments: Iterable[Attachment] = (), *, instead_of: ChatMessage | None = None
     ) -> ChatMessage:
-        """Add a prompt at the end of the branch in view, or beside another one."""
+        """Add a prompt at the end of the branch in view, or as a branch beside `instead_of`."""
         parent = self.chat.leaf if instead_of is None else instead_of.parent
         prompt = ChatMessage(new_id(), self.chat.id, parent, "user", text, now(), tuple(attachments))
         self.chat = replace(self.chat, title=self.chat.title or title_of(text), leaf=prompt.id)
@@ -90,7 +90,7 @@ class Conversation:
         return message
 
     def forget(self, message: ChatMessage) -> None:
-        """Take a message out that came to nothing; one beside it, or what precedes it, is in view."""
+        """Remove a message that has no result; the branch beside it, or its parent, comes into view."""
         self.tree.remove(message)
         others = self.tree.branches(message)
         leaf = self.tree.end_of(others[-1].id) if others else message.parent
@@ -110,7 +110,7 @@ class Conversation:
         self._save()
 
     def save_all(self) -> None:
-        """Have everything written again, into a file that began anew."""
+        """Write everything again, into a new history file."""
         if len(self.tree):
             self._put(*self.tree.values())
 

@@ -1,4 +1,4 @@
-"""The engine as a chat sees it: ask, and the events of the answer are handed to the one who asked.
+"""The engine as a chat sees it: each request is sent with a callback that takes its events.
 
 Events are collected on a timer, not one by one.
 """
@@ -24,11 +24,11 @@ class PairLoading:
 
 @dataclass(frozen=True, slots=True)
 class EngineDied:
-    """The engine process ended without being asked to."""
+    """The engine process ended unexpectedly."""
 
     text: str
     while_answering: bool
-    """Each answer in progress has a `RequestFailed` with the same text."""
+    """If so, each answer in progress gets a `RequestFailed` with the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,55 +38,55 @@ class RequestFailed:
     id: int
     text: str
     reason: str
-    """The text without what comes next."""
+    """The text without the hint at what happens next."""
     refused: bool = False
     """The request cannot be answered as it is; nothing failed."""
     died: bool = False
-    """The engine process ended, of this request or another."""
+    """The engine process ended, whichever request caused it."""
 
 
 PairEvent = PairLoading | Indexing | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
 RequestEvent = Answered | Explained | RequestFailed
 
 Asker = Callable[[RequestEvent], object]
-"""Takes what comes of a request. It should only keep it: another request may be half made."""
+"""Takes a request's events. It should only store them: another request may be half sent."""
 
 PUMP_SECONDS = 1 / 12
 """Text that appears this often looks steady; each frame takes about two milliseconds of a core."""
 
 
 class EngineLink:
-    """Owns the engine process: starts it, restarts a dead one when it is asked something."""
+    """Owns the engine process: starts it, and restarts a dead one at the next request."""
 
     def __init__(self, client: EngineClient | ServerClient, pair: PairSpec, at_once: int = 1) -> None:
-        """`at_once`: answers that are written side by side; others wait in the engine."""
+        """`at_once`: answers generated side by side; others wait in the engine."""
         self.client = client
         self.pair = pair
         self._at_once = at_once
         self.info: PairInfo | None = None
         self.state: EngineState = "loading"
         self.indexing = ""
-        """Which documents are indexed before the pair is there; empty while there are none."""
+        """Which documents are being indexed while the pair loads; else empty."""
         self.tuning: Tuning | None = None
-        """How far the measuring of what drafting costs is; None while there is none."""
+        """Progress of measuring the drafting costs; None while nothing is measured."""
         self.listener: Callable[[PairEvent], object] = lambda event: None
         self._askers: dict[int, Asker] = {}
         self._last_id = 0
         self._no_start = ""
-        """Why the process could not be started again, until the next `pump`."""
+        """Why a restart failed, until the next `pump` reports it."""
 
     def start(self) -> None:
         self.client.start()
         self.client.send(protocol.Load(self.pair, self._at_once))
 
     def use(self, pair: PairSpec) -> None:
-        """Another pair, with the documents of the one before."""
+        """Open another pair, with the documents of the current one."""
         self.pair = replace(pair, documents=self.pair.documents)
         if not self.wake():
             self._load()
 
     def send(self, asker: Asker, request: protocol.Answer | protocol.Explain) -> int:
-        """Send a request under a new id, which is returned; what comes of it goes to the asker with that."""
+        """Send a request and return its new id; `asker` takes its events, which have that id."""
         self.wake()
         self._last_id += 1
         self._askers[self._last_id] = asker
@@ -102,17 +102,17 @@ class EngineLink:
             self.client.start()
         except OSError as error:
             reason = f"The engine process cannot be started: {error.strerror}."
-        # What the dead process left behind is dealt with before anything is asked of the next one.
+        # The dead process's last events are handled before the new one gets a request.
         self.pump()
         self._load()
-        self._no_start = reason  # the next `pump` knows who asked
+        self._no_start = reason  # for the next `pump`: the asker is not registered yet
         return True
 
     def cancel(self, turn_id: int) -> None:
         self.client.send(protocol.Cancel(turn_id))
 
     def skip_tuning(self) -> None:
-        """End the measuring of what drafting costs, so that answers begin."""
+        """Stop measuring the drafting costs, so that answers begin."""
         self.client.send(protocol.SkipTuning())
 
     def pump(self) -> None:

@@ -1,4 +1,4 @@
-"""A model of the Hub as this machine sees it: would it fit, and what would draft for it."""
+"""A Hub model on this machine: whether it would fit, and which drafters fit it."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
 from models.speed.machine import Machine
 
 WORKING_BYTES = 600_000_000
-"""Guessed: caches at 4096 tokens and activations."""
+"""Estimate for the caches at 4096 tokens and the activations."""
 _BITS = re.compile(r"(\d)-?bit", re.IGNORECASE)
 
 
@@ -22,7 +22,7 @@ _BITS = re.compile(r"(\d)-?bit", re.IGNORECASE)
 class HubModel:
     found: FoundModel
     fit: Fit | None
-    """None where the Hub does not say how large it is."""
+    """None if the Hub does not give its size."""
     drafters: tuple[FittingDrafter, ...]
 
 
@@ -45,7 +45,7 @@ def hub_model(found: FoundModel, machine: Machine, chip: Chip | None) -> HubMode
 
 
 def details(model: HubModel) -> str:
-    """What is known of a model, its drafters excepted."""
+    """A model's facts as text, without its drafters."""
     found = model.found
     size = f"{size_text(found.bytes)} of weights" if found.bytes else "size not known"
     licence = found.licence or "no licence named"

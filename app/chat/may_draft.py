@@ -1,4 +1,4 @@
-"""What may draft for a pair's target, ranked: for people and as JSON."""
+"""The drafters that fit a pair's target, ranked: as text and as JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -12,14 +12,14 @@ from models.size_text import size_text
 from models.speed.fitting_drafters import FittingDrafter
 
 LIMITS = (
-    "? Not verified: nobody here has fetched it. Its name stands in the source, its size is computed from "
-    "its layout where none is published, and its acceptance was measured on other machines and formats."
+    "? Not verified: not downloaded by this project. Its name is from the source, its size is computed from "
+    "its layout if none is published, and its acceptance was measured on other machines and formats."
 )
 
 
 def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
-    """Lines: each drafter with its size, what it should bring, why it stands there, and how to get it."""
-    yield "May draft for its target, the one to try first at the head:"
+    """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
+    yield "Drafters for its target, the one to try first at the top:"
     for place, drafter in enumerate(ranked, start=1):
         mark = " ?" if drafter.named_in and not drafter.here else ""
         yield one_line(f"{place}. {drafter.kind}: {drafter.source}{mark}, {_known(drafter)}")
@@ -31,13 +31,13 @@ def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
 
 
 def as_json(pair: Pair, drafter: FittingDrafter) -> dict[str, Any]:
-    """One drafter's fields; `verified` is false where nobody here has fetched it."""
+    """One drafter's fields; `verified` is false if it is only named in a source and not installed."""
     command = pull_command(pair, drafter)
     return asdict(drafter) | {"verified": drafter.here or not drafter.named_in, "pull": command or None}
 
 
 def pull_command(pair: Pair, drafter: FittingDrafter) -> str:
-    """What brings a drafter of the Hub; empty where it is here, or nothing can be fetched."""
+    """The command that downloads a drafter; empty if it is installed or has no download."""
     if drafter.here or not drafter.named_in:
         return ""
     return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"

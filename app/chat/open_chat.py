@@ -1,4 +1,4 @@
-"""The chat that is open: prompts in, answers out, one at a time; what is sent meanwhile waits."""
+"""The open chat: one answer at a time; prompts sent meanwhile wait."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ NOT_KEPT = "This chat is not kept: nothing of it is written to disk. /new begins
 
 
 class OpenChat:
-    """Its conversation, settings, answer in progress and prompts that wait. A view draws it."""
+    """Holds the conversation, settings, answer in progress and waiting prompts. A view draws it."""
 
     view: ChatView
-    """To be set before anything is asked."""
+    """Must be set before the first request."""
 
     def __init__(
         self,
@@ -35,9 +35,7 @@ class OpenChat:
         *,
         is_kept: bool = True,
     ) -> None:
-        """`asker` takes the engine's events, and gives them to `take_event` a little later; `is_kept`: the
-        first chat is saved.
-        """
+        """`asker` queues the engine's events for `take_event`; `is_kept`: the first chat is saved."""
         self.link = link
         self.defaults = self.settings = settings
         self.history = history
@@ -45,9 +43,9 @@ class OpenChat:
         self.running: AnswerInProgress | None = None
         self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
-        """The earlier prompt that the next one takes the place of, on a branch of its own."""
+        """The earlier prompt being edited: the next one replaces it, on a new branch."""
         self.logs: list[AnswerLog] = []
-        """Of this chat's answers, in the order they were begun; of saved ones those with rounds."""
+        """One per answer of this chat, in the order they began; of saved answers those with rounds."""
         self.context = ContextInUse()
         self._asker = asker
         self._dropped = 0
@@ -57,12 +55,12 @@ class OpenChat:
         return self.link.tuning is not None or self.running is not None or self.editing is not None
 
     def with_rounds(self) -> list[AnswerLog]:
-        """Of answers that have rounds or are about to."""
+        """The logs of answers that have rounds or are in progress."""
         return [log for log in self.logs if log.rounds or not log.over]
 
     @property
     def context_limit(self) -> int | None:
-        """Tokens that the loaded pair can read; None until it is known."""
+        """Context length of the loaded pair in tokens; None until known."""
         return self.link.info.context_limit if self.link.info else None
 
     def ask(self, prompt: Unsent, *, at_once: bool) -> None:
@@ -97,7 +95,7 @@ class OpenChat:
         self._begin(self.conversation.tree[answer.parent], answer)
 
     def stop(self) -> None:
-        """End what is under way: measuring, an answer, or the edit of an earlier prompt."""
+        """End what is in progress: measuring, an answer, or the edit of an earlier prompt."""
         if self.link.tuning is not None:
             self.link.skip_tuning()
         elif self.running is not None:
@@ -114,7 +112,7 @@ class OpenChat:
             self.link.cancel(self.running.id)
 
     def use(self, pair: PairSpec) -> None:
-        """Open another pair: it answers what has no text yet; an answer that has some ends here."""
+        """Open another pair. An answer with new text ends; one without is asked again of the new pair."""
         running = self.running
         self._skip_tuning()
         if running is None or running.stopping or running.has_grown:
@@ -138,7 +136,7 @@ class OpenChat:
         self.view.show()
 
     def clear(self, *, keeps_settings: bool = False, is_kept: bool = True) -> None:
-        """Begin a new chat, with the settings that the program began with or those of this chat."""
+        """Begin a new chat, with the program's initial settings or those of this chat."""
         settings = self.settings if keeps_settings else self.defaults
         system = self.conversation.system if keeps_settings else ""
         self.settings = settings.of_new_chat()
@@ -146,7 +144,7 @@ class OpenChat:
 
     @property
     def own_settings(self) -> list[str]:
-        """What the next answer is asked with beside the defaults, as a person reads it."""
+        """The settings of the next answer that differ from the defaults, in words."""
         instructions = ["instructions"] if self.conversation.system else []
         return [*self.settings.differences(self.defaults), *instructions]
 
@@ -163,11 +161,11 @@ class OpenChat:
         self.view.show()
 
     def count_context(self) -> None:
-        """The branch in view is another one, or the pair that is to read it."""
+        """Recount after the branch in view or the pair has changed."""
         self.context.count(self.conversation, self.link.pair.name)
 
     def take_event(self, event: RequestEvent) -> None:
-        """What came of a request; an answer that is no longer in progress is late and left out."""
+        """Handle a request's event; one of an answer no longer in progress is ignored."""
         running = self.running
         if running is None or running.id != event.id:
             return
@@ -223,7 +221,7 @@ class OpenChat:
         self.view.begin_answer(message, log)
         assert message.facts is not None
         options = message.facts.options
-        if message.text:  # its own options, but how long it may become is what the person says now
+        if message.text:  # a continued answer keeps its options, except for the limit set now
             options = replace(options, max_tokens=self.settings.options.max_tokens)
         messages, documents = self.conversation.messages(prompt), self.conversation.documents(prompt)
         asked = Answer(0, tuple(messages), options, tuple(documents), begun=message.text)

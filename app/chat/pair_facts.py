@@ -1,4 +1,4 @@
-"""A pair as this machine sees it: installed or not, fits or not, how fast, in words."""
+"""A pair on this machine: whether it is installed and fits, and how fast it is, in words."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Facts:
     installed: bool
     removable_bytes: int = 0
     fit: Fit | None = None
-    """None until the machine was asked."""
+    """None in `first_facts`."""
     expected: Expectation | None = None
     """None where nothing is predicted: no Mac, or unknown models."""
     measured: str = ""
@@ -46,7 +46,7 @@ def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) ->
 
 
 def matches(facts: Facts, words: str) -> bool:
-    """Whether every word typed into the filter occurs in what is known of the pair."""
+    """Whether the pair's facts contain every word of the filter."""
     pair, fit = facts.pair, facts.fit
     known = f"{pair.name} {pair.target} {pair.draft} {pair.family} {pair.licence} {pair.quantization} "
     known += f"{pair.good_for} {'installed' if facts.installed else ''} {fit.verdict if fit else ''}"
@@ -57,7 +57,7 @@ GROUPS = ("On this machine", "Fits here", "Tight here", "Does not fit here")
 
 
 def group(facts: Facts) -> int:
-    """The place in `GROUPS`; a pair that nobody has looked at yet is among those that fit."""
+    """Index into `GROUPS`; a pair not checked yet counts as one that fits."""
     if facts.installed:
         return 0
     verdicts = {"fits": 1, "tight": 2, "does not fit": 3}
@@ -65,7 +65,7 @@ def group(facts: Facts) -> int:
 
 
 def details(facts: Facts) -> str:
-    """What is known of a pair, its drafters excepted."""
+    """A pair's facts as text, without its drafters."""
     pair, expected = facts.pair, facts.expected
     sizes = f"{pair.quantization}, {size_text(pair.memory_bytes)} of memory, licence: {pair.licence}"
     lines = [
@@ -101,9 +101,9 @@ def drafter_row(drafter: FittingDrafter) -> str:
 
 
 NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
-"""What drafts wherever there is a target."""
+"""The drafters available for every target."""
 
 
 def made_here(pair: Pair) -> str:
-    """What drafts once it was made for the pair's target."""
+    """The drafters that can be trained for the pair's target."""
     return f"eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"

@@ -1,4 +1,4 @@
-"""Removing a pair: asked first, with the bytes that are freed; the disk's work is done on threads."""
+"""Removing a pair: confirmed first, with the bytes it frees; disk work runs on threads."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ Ask = Callable[[str, str, str], Awaitable[bool]]
 
 
 async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, ask: Ask) -> str:
-    """Remove a pair unless it is in use or the person keeps it; the outcome as a sentence."""
+    """Remove a pair unless it is in use or the person keeps it; return the outcome as a sentence."""
     if pair.spec.sources == in_use.sources:
         return f"{pair.name} is in use. Use another pair first, then remove it."
     if (job := pulls.of(pair.spec)) and job.unfinished:
@@ -34,7 +34,7 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
 
 
 def _removable(pair: Pair) -> int | None:
-    """Bytes that are freed; None for a pair of the person's own that only leaves the list.
+    """Bytes to be freed; None for an own pair without files, which only leaves the list.
 
     Raises:
         NotInstalled: nothing can be removed; the message says why.

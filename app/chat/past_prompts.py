@@ -1,4 +1,4 @@
-"""What was asked before, walked with Up and Down as in a shell."""
+"""Earlier prompts, recalled with Up and Down as in a shell."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,9 +8,9 @@ from app.history.unsent import Unsent
 
 
 class PastPrompts:
-    """Texts, oldest first, each once, some with files of their own.
+    """Prompts, oldest first, each text once, some with attached files.
 
-    What is being written is kept while they are walked, and its files stay beside texts that have none.
+    The prompt being written is kept meanwhile; its files stay attached to recalled texts without their own.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class PastPrompts:
     def earlier(self, shown: Unsent) -> Unsent | None:
         """The prompt before the shown one; None at the oldest."""
         if shown.text and self._place == len(self._texts) and self._texts[-1:] == [shown.text]:
-            self._place, self._draft = self._place - 1, Unsent("")  # it was given back
+            self._place, self._draft = self._place - 1, Unsent("")  # the last prompt is back in the input
         return self._move(shown, self._place - 1)
 
     def later(self, shown: Unsent) -> Unsent | None:
-        """The prompt after the shown one, in the end the one that was being written; None after it."""
+        """The prompt after the shown one, the one being written comes last; None after it."""
         return self._move(shown, self._place + 1)
 
     def _move(self, shown: Unsent, place: int) -> Unsent | None:

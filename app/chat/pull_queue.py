@@ -1,7 +1,7 @@
-"""Downloads beside the chat: one runs, the others wait.
+"""Downloads during the chat: one runs, the others wait.
 
-What an earlier run of the program did not finish is paused, or failed. It begins again only when the person
-says so: the line may be a metered one, and a pair is gigabytes.
+Downloads that an earlier run of the program did not finish are paused or failed. They resume only when the
+person says so: the connection may be metered, and a pair is gigabytes.
 """
 
 import threading
@@ -49,7 +49,7 @@ class PullJob:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask it to stop, or give it up where it does not run; what came is kept."""
+        """Stop the download, or drop it if it is not running; files that have arrived are kept."""
         self._stop.set()
         if self.state in ("waiting", "paused", "failed"):
             self.state = "cancelled"
@@ -66,7 +66,7 @@ class PullJob:
         except PullCancelled:
             self.state = "cancelled"
         except Exception as error:
-            # The thread ends here: a job that stayed `running` would hold up the rest.
+            # The thread ends here: a job that stayed `running` would block the rest.
             known = isinstance(error, ModelsError | OSError)
             self.error = str(error) if known else f"Downloading failed: {type(error).__name__}: {error}"
             self.state = "failed"
@@ -76,9 +76,9 @@ class PullQueue:
     """Paused downloads, then those of this run of the program, in the order they were asked for."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` has what programs did not finish."""
+        """`folder` lists the unfinished downloads of earlier runs."""
         self.problem = ""
-        """Why the queue will not outlive the program, until that was shown; empty while it will."""
+        """Why unfinished downloads are not remembered for the next start; emptied once shown."""
         self._folder = folder
         self._kept = LeftBehind(folder)
         self._ended = False
@@ -108,7 +108,7 @@ class PullQueue:
 
     @property
     def not_here(self) -> list[PullJob]:
-        """Those whose pair is not here; first what is under way, where a screen has little room."""
+        """Jobs whose pair is not installed, running ones first: a screen may have little room."""
         return sorted(
             (job for job in self.jobs if job.state in NOT_HERE), key=lambda job: NOT_HERE.index(job.state)
         )
@@ -129,7 +129,7 @@ class PullQueue:
         return next((job for job in self.jobs if job.pair == pair), None)
 
     def add(self, pair: PairSpec) -> PullJob:
-        """Download a pair, or try again; one that is on its way stays as it is."""
+        """Download a pair, or try again; an unfinished job stays as it is."""
         job = self.of(pair)
         if job is not None and job.unfinished:
             return job
@@ -138,7 +138,7 @@ class PullQueue:
         return self.jobs[-1]
 
     def advance(self) -> list[PullJob]:
-        """Begin the next download where none runs; gives those that ended since the last call."""
+        """Start the next download if none runs; return the jobs that ended since the last call."""
         if not any(job.state == "running" for job in self.jobs) and self.unfinished:
             self.unfinished[0].start()
         ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
@@ -164,7 +164,7 @@ class PullQueue:
             self.add(job.pair)
 
     def end(self) -> None:
-        """Stop everything and wait until no process is left. What was wanted stays so for the next start."""
+        """Stop all downloads and wait for them. Unfinished ones are remembered for the next start."""
         self._ended = True
         for job in self.unfinished:
             job.cancel()
@@ -189,5 +189,5 @@ class PullQueue:
 
 
 def _rows(pairs: Mapping[PairSpec, str]) -> object:
-    """As JSON has them."""
+    """In JSON's form."""
     return [(asdict(pair), error) for pair, error in pairs.items()]

@@ -1,4 +1,4 @@
-"""The chats on disk, and what a person does with them: every question to the history waits off the thread."""
+"""Commands on the saved chats: list, rename, archive, delete, export. The history's thread does the work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class SavedChats:
-    """Done by a command or in the list of chats; the one in view stays in step.
+    """Used by slash commands and the list of chats; the chat in view is kept up to date.
 
-    What was done is given as a sentence; what cannot be done raises `BadInput`.
+    A method returns what was done as a sentence, or raises `BadInput`.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class SavedChats:
         exports: Path,
         may_replace: Callable[[Path], Awaitable[bool]],
     ) -> None:
-        """`fill_in` names keys in a sentence; `put_back_unsent` brings a chat's unsent prompt back;
-        `exports` is the folder for files that are not named; `may_replace` asks about one that is there.
+        """`fill_in` puts key names into a sentence; `put_back_unsent` restores a chat's unsent prompts;
+        `exports` is the folder for exports without a file name; `may_replace` asks before replacing a file.
         """
         self._chat = chat
         self._exports = exports
@@ -45,7 +45,7 @@ class SavedChats:
         self._deleted: list[Chat] = []
 
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
-        """The chats that fit a search, or all."""
+        """The chats that match `text`, or all if it is blank."""
         if text.strip():
             return await self._ask(lambda history: history.search(text))
         return await self._ask(lambda history: history.chats(archived=archived))
@@ -83,7 +83,7 @@ class SavedChats:
 
     async def delete(self, chat: Chat) -> str:
         if self._is_in_view(chat):
-            self._chat.clear()  # it must not be written again
+            self._chat.clear()  # it must not be saved again
         await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
         await self.offer_last()
@@ -95,7 +95,7 @@ class SavedChats:
         return bool(self._deleted)
 
     async def undo(self) -> str:
-        """Bring the chat back that was deleted last; into view too, in place of an empty one."""
+        """Restore the chat deleted last, and open it if the chat in view is empty."""
         if not self._deleted:
             raise BadInput(
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
@@ -122,7 +122,7 @@ class SavedChats:
         return await asyncio.to_thread(write, place)
 
     def not_saved(self) -> tuple[str, Path]:
-        """What could not be saved, as Markdown, the chat in view whole; and a new file that it may go to."""
+        """The unsaved messages as Markdown, with the whole chat in view; and a free file for them."""
         view = self._chat.conversation
         chats = [
             (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
@@ -132,7 +132,7 @@ class SavedChats:
         return text, free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
 
     def rescue(self) -> Path | None:
-        """Write what could not be saved to a new file; None where that cannot be done either."""
+        """Write the unsaved messages to a new file; None if that fails too."""
         text, file = self.not_saved()
         try:
             write_new(file, text)
@@ -141,7 +141,7 @@ class SavedChats:
         return file
 
     async def _messages(self, chat: Chat) -> list[ChatMessage]:
-        """Of the chat in view also what could not be saved."""
+        """A chat's messages; for the chat in view also the unsaved ones."""
         if self._is_in_view(chat):
             return list(self._chat.conversation.tree.values())
         return await self._ask(lambda history: history.messages(chat))
@@ -154,7 +154,7 @@ class SavedChats:
         return f"{counted(added, 'chat')} added, {known} there already."
 
     async def offer_last(self) -> None:
-        """Say in an empty chat which key goes on with the last one, if there is one."""
+        """Show in an empty chat which key resumes the last one, if there is one."""
         try:
             chat = await self._last()
             left = chat is not None and await self._ask(lambda history: unsent(history, chat.id))
@@ -208,7 +208,7 @@ class SavedChats:
         return self._use(presets[value])
 
     def report_saving(self, news: News) -> None:
-        """Say what became of saving; a new file gets everything that is in view."""
+        """Report a change in saving; a new history file gets the whole chat in view."""
         self._chat.view.note(news.text, "info" if news.kind == "resumed" else "error")
         if news.kind == "new file":
             self._chat.conversation.save_all()
@@ -223,7 +223,7 @@ class SavedChats:
     def _use(self, preset: Preset) -> str:
         chat = self._chat
         chat.instruct(preset.system)
-        # The seed is no matter of taste; it stays.
+        # A preset does not change the seed.
         options = replace(preset.options, seed=chat.settings.options.seed)
         chat.change_settings(replace(chat.settings, options=options))
         system = f" Instructions: {preset.system}" if preset.system else ""

@@ -1,4 +1,4 @@
-"""What the next answer will be asked for, and how a typed command changes it."""
+"""The settings of the next answer, and how a typed command changes them."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ OFF = {"top-p": "1", "top-k": "0", "min-p": "0", "penalty": "1"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of the chat; drafting is switched beside them, so that it can be switched back."""
+    """The chat's options. `drafting` is apart: off and on again keeps the drafter and the draft length."""
 
     options: Options
     drafting: bool = True
     keeps_seed: bool = False
-    """The person gave the seed; without that each chat has a new one."""
+    """The person set the seed; otherwise each chat has a new one."""
 
     @classmethod
     def of(cls, options: Options, *, keeps_seed: bool = False) -> "Settings":
@@ -36,7 +36,7 @@ class Settings:
         return self.drafting and self.options.draft_length != 0
 
     def switched(self, drafting: bool) -> "Settings":
-        """With drafting on or off; a length of 0 would keep it off and is forgotten."""
+        """With drafting on or off; on resets a draft length of 0, which would keep it off."""
         length = self.options.draft_length or None
         options = replace(self.options, draft_length=length) if drafting else self.options
         return replace(self, options=options, drafting=drafting)
@@ -47,7 +47,7 @@ class Settings:
         return replace(self, options=replace(self.options, seed=new_seed()))
 
     def differences(self, defaults: "Settings") -> list[str]:
-        """The sampling options that are not the defaults, as they are typed: `temperature 0.7`."""
+        """The sampling options that differ from the defaults, as typed: `temperature 0.7`."""
         sampling = [setting for setting in OPTION_SETTINGS if setting.key.startswith("sampling.")]
         return [
             f"{setting.command} {setting.shown(self.options)}"
@@ -92,7 +92,7 @@ def describe(settings: Settings, name: str) -> str:
 
 
 def setup_rows(system: str, settings: Settings) -> list[tuple[str, str]]:
-    """As (name, value); every setting has the name of the command that changes it."""
+    """Rows of (name, value); each setting is named after its command."""
     shown = {name: f"{name} {setting.shown(settings.options)}" for name, setting in FIELDS.items()}
     drafting = [name for name, setting in FIELDS.items() if setting.key.startswith("drafting.")]
     off = [name for name, value in OFF.items() if shown[name] == f"{name} {value}"]

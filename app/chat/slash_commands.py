@@ -13,7 +13,7 @@ from app.shell.errors import BadInput
 class SlashCommand:
     name: str
     value: str
-    """What follows the name, as shown in help; empty if nothing does."""
+    """The argument as shown in help; empty if there is none."""
     summary: str
 
     @property
@@ -96,22 +96,22 @@ def parse(text: str) -> tuple[SlashCommand, str]:
     for command in SLASH_COMMANDS:
         if command.name == name.lower():
             if value and not command.value:
-                raise BadInput(f"Nothing was done: /{command.name} stands alone, without '{value.strip()}'.")
+                raise BadInput(f"Nothing was done: /{command.name} takes no value, not '{value.strip()}'.")
             return command, value.strip()
     near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."
-    raise BadInput(f"There is no command /{name}. {hint} A prompt may begin with a space and then a slash.")
+    raise BadInput(f"There is no command /{name}. {hint} With a space before the slash it is a prompt.")
 
 
 def completions(text: str) -> list[SlashCommand]:
-    """Commands that the beginning `/na` may become; none once a value is being typed."""
+    """The commands that start with the typed `/na`; none once a value is being typed."""
     if not text.startswith("/") or any(c.isspace() for c in text):
         return []
     return [command for command in SLASH_COMMANDS if command.name.startswith(text[1:].lower())]
 
 
 def drafter_completions(text: str, drafters: Sequence[str]) -> list[str]:
-    """What `/drafter na` may become, among the names that the pair has; after a `+` also the next name."""
+    """Completions of `/drafter na` from the pair's drafters; after a `+`, of the next name."""
     begun = text.removeprefix(f"/{DRAFTER.command} ").lstrip()
     if begun == text or any(c.isspace() for c in begun):
         return []

@@ -1,4 +1,4 @@
-"""What a reasoning model wrote before its answer, parted from the answer."""
+"""Splitting a reasoning model's thought from its answer."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Thought(NamedTuple):
 
 
 def thought_of(text: str) -> Thought:
-    """Part a text. Some templates write the opening tag themselves; then only the closing one is there."""
+    """Split a text. It has only the closing tag if the chat template writes the opening one."""
     begun = text.lstrip()
     thought, closed, answer = begun.removeprefix(OPEN).partition(CLOSE)
     if closed:

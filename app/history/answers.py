@@ -1,4 +1,4 @@
-"""The saved answers as texts to draft from: a folder of our own, a file for each chat as it is now."""
+"""The saved answers as documents to draft from: one text file per chat, in a folder of the program."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -13,9 +13,9 @@ from models.paths import data_folder
 
 
 def answers_folder() -> Path | None:
-    """The folder, up to date; None where no answer was saved yet.
+    """Bring the folder up to date and return it; None if no answer was saved yet.
 
-    What cannot be read or written costs drafts and nothing else: it is said, and the folder is as it was.
+    An error is only reported, since it costs nothing but drafts: the folder is then used as it is.
     """
     if not history_file().exists():
         return None
@@ -29,14 +29,14 @@ def answers_folder() -> Path | None:
 
 
 def _answers() -> dict[str, str]:
-    """Texts by the names of their files: a chat's id may come from an imported file and is none."""
+    """File names to texts. The names are hashes: an imported chat's id may be no valid file name."""
     with opened_history(to_read=True) as history:
         answers = history.answers()
     return {f"{sha256(chat.encode()).hexdigest()[:16]}.txt": text for chat, text in answers.items()}
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
-    """What has not changed keeps its time, or it would be indexed again."""
+    """Write changed files only: a new modification time has a file indexed again."""
     if folder.exists():
         for file in folder.iterdir():
             if file.name not in texts:

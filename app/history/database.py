@@ -70,11 +70,11 @@ MIGRATIONS = (
     """
     CREATE TABLE unsent (text TEXT NOT NULL, after INTEGER NOT NULL) STRICT;
     """,
-    # The chat that gets such a prompt back when it is opened; none once it had it.
+    # The chat that gets the prompt back when it is opened; NULL once given back.
     """
     ALTER TABLE unsent ADD COLUMN chat TEXT;
     """,
-    # The files that go with it, until it had them.
+    # The prompt's attachments, until given back.
     """
     ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
     """,
@@ -91,7 +91,7 @@ def history_file() -> Path:
 
 
 def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path | None]:
-    """Open or make the file, for this thread only; also gives its identity and a damaged one's new place."""
+    """Open or create the file, for this thread only; also return its identity and a damaged one's path."""
     try:
         # Nobody opens a file while another instance sets it aside or changes its tables.
         with locked(path.parent):
@@ -110,11 +110,11 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
 
 
 def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None:
-    """Open a file that may not be written, for this thread only; None where it may be, or tells nothing."""
+    """Open a read-only file, for this thread only; None if it is writable or has not our current tables."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return None
     try:
-        # SQLite writes beside a file even to read it, unless it is told that nobody changes it.
+        # Without `immutable` SQLite writes files beside this one even to read it.
         connection, file = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True), path.stat()
     except (sqlite3.DatabaseError, OSError):
         return None
@@ -145,7 +145,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 
 def set_aside(path: Path, file: os.stat_result) -> Path | None:
-    """Give a damaged file another name; return it, or None where another instance was faster."""
+    """Rename a damaged file; return its new path, or None if another instance was faster."""
     with locked(path.parent):
         return _renamed(path) if is_in_place(path, file) else None
 

@@ -88,7 +88,7 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
     hooks = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
     try:
         value = json.loads(path.read_text("utf-8"), **hooks)
-        json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character; no text can keep it
+        json.dumps(value, ensure_ascii=False).encode()  # JSON can escape a lone surrogate, UTF-8 has none
         chats = _chats(value)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
@@ -96,7 +96,7 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
         raise BadInput(f"{path}: {error}") from error
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        raise BadInput(f"{path} holds {half}, half of a character, which no text can keep.") from error
+        raise BadInput(f"{path} holds {half}, half of a character, which cannot be saved.") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from error
     except (ValueError, RecursionError) as error:
@@ -122,7 +122,7 @@ def _numbers(facts: AnswerFacts) -> str:
 
 def _chats(value: Any) -> list[tuple[Chat, list[ChatMessage]]]:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise BadInput(f"no export of chats; its format would be '{FORMAT}'.")
+        raise BadInput(f"not an export of chats, whose format is '{FORMAT}'.")
     if (version := value.get("version")) != VERSION:
         raise BadInput(f"this is version {version} of the format; this mlx-spec reads {VERSION}.")
     return [_chat(chat) for chat in _objects(value, "chats")]
@@ -134,7 +134,7 @@ def _chat(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
         raise BadInput("a chat without an id.")
     messages = [_message(chat.id, message) for message in _objects(value, "messages")]
     later = {message.id for message in messages}
-    for message in messages:  # none is its own ancestor if each comes after its parent
+    for message in messages:  # parents come first, so that no message is its own ancestor
         if message.parent in later:
             raise BadInput(f"the message {message.id} comes before {message.parent}, which it follows.")
         later.discard(message.id)
@@ -172,5 +172,5 @@ def _checked(kind: type, value: dict[str, Any]) -> Any:
 def _number(text: str) -> int | float:
     """A JSON number, if a chat can hold it: infinity is refused."""
     if not abs(value := float(text)) <= 2**64:
-        raise BadInput(f"it holds the number {text[:20]}, which is none of a chat.")
+        raise BadInput(f"it holds the number {text[:20]}, which a chat cannot have.")
     return value if set(text) & set(".eE") else int(text)

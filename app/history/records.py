@@ -1,4 +1,4 @@
-"""What is kept of a chat: plain frozen values, and how they become JSON and come back."""
+"""The saved records of a chat: plain frozen values, and their conversion to JSON and back."""
 
 import re
 import time
@@ -40,14 +40,14 @@ class Attachment:
 class AnswerFacts:
     pair: str
     options: Options
-    """As asked for, seed included."""
+    """As requested, seed included."""
     finish: Finish | None = None
     """None: it is still being written, or the program ended meanwhile."""
     stats: Stats | None = None
     marks: str = ""
     """Run lengths of the marks of its characters: `a12b3` is 12 accepted, then 3 of bonus tokens."""
     rounds: tuple[DraftRound, ...] = ()
-    """Of the whole answer, as `stats` is; of a continuation alone where the first part's are not known."""
+    """Of the whole answer, like `stats`; of a continuation alone if the first part's are unknown."""
 
     @property
     def covers_all(self) -> bool:
@@ -73,7 +73,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A conversation; its messages are kept apart."""
+    """A conversation without its messages."""
 
     id: str
     title: str
@@ -94,7 +94,7 @@ class ChatRow:
     pair: str
     """Of the last answer; empty if there is none."""
     hit: str | None = None
-    """Id of the message that was found; None if only the title fits."""
+    """Id of the message found; None if only the title matches."""
     excerpt: str = ""
     deleted: bool = False
 
@@ -115,7 +115,7 @@ def now() -> float:
 
 
 def is_time(seconds: float) -> bool:
-    """Whether a calendar has it: until the year 9892."""
+    """Whether it is a date between 1970 and 9892."""
     return 0 <= seconds < 2.5e11
 
 
@@ -136,7 +136,7 @@ def chat_value(chat: Chat) -> dict[str, Any]:
 
 
 def message_value(message: ChatMessage) -> dict[str, Any]:
-    """A message as JSON without its chat, facts beside the rest, rounds as lists in `DraftRound`'s order."""
+    """A message as JSON: no chat id, facts on the top level, rounds as lists in `DraftRound`'s order."""
     value = asdict(message)
     del value["chat"]
     if (facts := value.pop("facts")) is not None:
@@ -147,9 +147,9 @@ def message_value(message: ChatMessage) -> dict[str, Any]:
 
 
 def options_from(value: Any) -> Options:
-    """Options of another version keep what this one knows; where one cannot be used, all are the defaults.
+    """Options from JSON: unknown fields are dropped; if a value is invalid, all are the defaults.
 
-    They check themselves: the list of chats, read at the start, does not wait for pydantic.
+    `Options` checks itself, without pydantic, whose import would delay the list of chats at the start.
     """
     known = {field.name for field in fields(Options)} - {"stop_tokens"}
     try:
@@ -159,10 +159,10 @@ def options_from(value: Any) -> Options:
 
 
 def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `AnswerFacts`; numbers and rounds that another version wrote otherwise are left out."""
+    """The fields of `AnswerFacts`; stats and rounds in another version's format are left out."""
     names = [field.name for field in fields(DraftRound)]
     try:
-        # Of versions without trees the last name is missing.
+        # Versions without draft trees do not write the last field.
         rounds = [dict(zip(names, row, strict=False)) for row in value.get("rounds") or ()]
     except (TypeError, ValueError):
         rounds = []
@@ -177,7 +177,7 @@ def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(kind: type[T], value: Any) -> T | None:
-    """A JSON value as a dataclass; None where it does not fit, as where another version wrote it."""
+    """A JSON value as `kind`; None if it does not fit, as when another version wrote it."""
     from pydantic import ValidationError
 
     try:
@@ -203,7 +203,7 @@ def marks_of(pieces: Iterable[Piece]) -> str:
 
 
 def pieces_of(text: str, marks: str) -> tuple[Piece, ...]:
-    """The text with its marks again; what they do not cover is plain."""
+    """Split a text by its marks; text that they do not cover is plain."""
     rest, runs = StringIO(text), _RUN.findall(marks)
     pieces = [Piece(rest.read(int(length)), _MARKS.get(letter, "plain")) for letter, length in runs]
     return tuple(piece for piece in (*pieces, Piece(rest.read(), "plain")) if piece.text)

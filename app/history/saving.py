@@ -1,6 +1,6 @@
-"""The history beside a running program: one thread writes what changed and answers questions.
+"""The history's thread: writes changes and runs queries, so that no other thread waits for the disk.
 
-Nothing here waits for the disk on the caller's thread. What cannot be written is kept and tried again.
+Changes that cannot be written are kept and tried again.
 """
 
 import queue
@@ -19,7 +19,7 @@ from app.history.store import History
 from app.shell.errors import AppError, MachineFailed
 
 SAVE_SECONDS = 0.5
-"""Between two writes of a growing answer: what a sudden end may cost of it."""
+"""Between two writes of a growing answer: a crash loses at most this much of it."""
 
 RETRY_SECONDS = 5.0
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What became of saving. After `new file`, what is in memory should be put again."""
+    """A change in saving. After `new file`, everything in memory should be put again."""
 
     kind: Literal["failed", "resumed", "new file"]
     text: str
@@ -66,11 +66,11 @@ class HistoryThread:
         return [(chat, its) for chat, its in found if its]
 
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
-        """Have a chat and messages of it written soon; a later value of one takes an earlier one's place."""
+        """Queue a chat and messages of it for writing; a later value replaces an earlier one."""
         self._inbox.put((chat, messages))
 
     def ask(self, work: Callable[[History], T]) -> Future[T]:
-        """Do something with the history after all that was put is written; `AppError` where it fails."""
+        """Run `work` on the history after writing what was put; a disk error becomes an `AppError`."""
         future: Future[T] = Future()
 
         def job() -> None:
@@ -80,21 +80,21 @@ class HistoryThread:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
                 future.set_exception(MachineFailed(f"The chat history cannot be used: {error}."))
-            except Exception as error:  # the asker's business, not the thread's end
+            except Exception as error:  # for the caller to handle; this thread goes on
                 future.set_exception(error)
 
         self._inbox.put(job)
         return future
 
     def flush(self) -> int:
-        """Write what waits now; return how many messages could not be written."""
+        """Write all changes now; return how many messages could not be written."""
         written = threading.Event()
         self._inbox.put(written.set)
         written.wait(CLOSE_SECONDS)
         return self.unsaved
 
     def close(self) -> int:
-        """Write what is left and end; return how many messages could not be written."""
+        """Write all changes and end; return how many messages could not be written."""
         self._inbox.put(None)
         self._thread.join(CLOSE_SECONDS)
         return self.unsaved
@@ -123,7 +123,7 @@ class HistoryThread:
 
     def _writable(self) -> History:
         if self._history is not None and self._history.refusal is not None:
-            self._history.close()  # it may be allowed by now
+            self._history.close()  # it may be writable by now
             self._history = None
         history = self._opened()
         if history.refusal is not None:
@@ -131,7 +131,7 @@ class HistoryThread:
         return history
 
     def _opened(self) -> History:
-        """To be read at least."""
+        """The history, open at least for reading."""
         if self._history is not None and not is_in_place(self.path, self._history.file):
             self._history.close()
             self._history = None
@@ -150,7 +150,7 @@ class HistoryThread:
             self._chats.clear()
             self._messages.clear()
         elif self._failing:
-            self._writable()  # Nothing to write is no proof that it could be.
+            self._writable()  # Without changes to write, this tests whether they could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
         try:
@@ -169,7 +169,7 @@ class HistoryThread:
                 self._tell(News("resumed", "Chats are saved again; nothing is missing."))
 
     def _begin_anew(self) -> None:
-        """The file broke while it was open. The listener puts again what it has in memory."""
+        """Replace a file damaged while open. The listener puts its messages again."""
         broken, self._history = self._history, None
         assert broken is not None
         broken.close()

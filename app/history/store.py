@@ -1,4 +1,4 @@
-"""Chats in and out of the database. Every call belongs to the thread that opened it."""
+"""Reads and writes chats in the database. Call it only from the thread that opened it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,16 +27,16 @@ from app.shell.errors import BadInput, MachineFailed
 from app.shell.output import talk
 
 TRIGRAM = 3
-"""Shorter words are not in the index and are looked for in the texts themselves."""
+"""Characters. Shorter words are not in the index and are searched in the texts themselves."""
 
 HITS = 1000
 """Messages looked at for one search, the best first."""
 
 KEPT_SECONDS, PROMPTS = 7 * 86400.0, 200
-"""How long a deleted chat can be brought back; how many prompts can be walked with Up."""
+"""How long a deleted chat can be restored; how many prompts can be recalled with Up."""
 
 EXCERPT = 30
-"""Characters shown on each side of what was found."""
+"""Characters shown before the word found; twice as many from its start on."""
 
 _CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
 _FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
@@ -76,9 +76,9 @@ FROM chats c
 
 class History:
     def __init__(self, path: Path, *, to_read: bool = False) -> None:
-        """Open the file, making it if there is none; `set_aside` is the new place of a damaged one.
+        """Open or create the file; `set_aside` is the new path of a damaged one.
 
-        `to_read`: one that may not be written will do; `refusal` says why it may not be.
+        `to_read`: a read-only file is accepted; `refusal` is then why it cannot be written.
         """
         self.set_aside: Path | None = None
         self.refusal: MachineFailed | None = None
@@ -88,16 +88,16 @@ class History:
             if not to_read or (opened := open_to_read(path)) is None:
                 raise
             (self.connection, self.file), self.refusal = opened, error
-        # SQLite's own LIKE and lower() know the cases of ASCII letters only.
+        # SQLite's own LIKE and lower() handle the case of ASCII letters only.
         self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
 
     def close(self) -> None:
         self.connection.close()
 
     def save(self, chats: Iterable[Chat], messages: Iterable[ChatMessage]) -> None:
-        """Add or change rows, all or none. A deleted chat is back.
+        """Add or change rows, all or none. A deleted chat is restored.
 
-        One that exists keeps its title and place in the archive: another instance may have changed them.
+        An existing chat keeps its title and place in the archive: another instance may have changed them.
         """
         with self.connection:
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
@@ -105,16 +105,16 @@ class History:
             self.connection.executemany(_SAVE_MESSAGE, rows)
 
     def add(self, chats: Sequence[Chat], messages: Iterable[ChatMessage]) -> None:
-        """As `save`, for chats that were changed elsewhere: they are listed among the others by that time."""
+        """Like `save`, for imported chats: they are listed among the others by their time of change."""
         self.save(chats, messages)
         with self.connection:
-            # Out of the way first: none of them is a place for another that was changed before it.
+            # Reset first: `save` listed them as the newest, which must not count for one of the same time.
             self.connection.executemany("UPDATE chats SET touched = 0 WHERE id = ?", [(c.id,) for c in chats])
             in_order = sorted(chats, key=lambda chat: chat.changed)
             self.connection.executemany(_PLACE_CHAT, [(chat.id,) for chat in in_order])
 
     def forget(self, message: ChatMessage) -> None:
-        """Remove a message that came to nothing, and its chat if it has no other."""
+        """Remove a message, and its chat if it has no other."""
         with self.connection:
             ids = message.chat, message.id
             self.connection.execute("DELETE FROM messages WHERE chat = ? AND id = ?", ids)
@@ -151,7 +151,7 @@ class History:
         return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
     def find(self, name: str) -> Chat:
-        """The chat whose id begins so, or the one changed last for `last`."""
+        """The chat whose id begins with `name`, or the one changed last for `last`."""
         is_last = name == "last"
         rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
         if is_last and not rows:
@@ -186,14 +186,14 @@ class History:
         self._change("UPDATE chats SET archived = ? WHERE id = ?", archived, chat_id)
 
     def delete(self, chat_id: str) -> None:
-        """Take a chat out of every list; `restore` brings it back for a week."""
+        """Hide a chat from every list; `restore` brings it back for a week."""
         self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id)
 
     def restore(self, chat_id: str) -> None:
         self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)
 
     def purge(self) -> None:
-        # A clock that was wrong then says nothing about how long ago it was.
+        # Deleted before its last change: the clock was wrong, so the week begins now.
         self._change("UPDATE chats SET deleted = ? WHERE deleted < changed", now())
         old = now() - KEPT_SECONDS
         gone = "chat IN (SELECT id FROM chats WHERE deleted < ?)"
@@ -202,7 +202,7 @@ class History:
         self._change("DELETE FROM unsent WHERE rowid <= (SELECT MAX(rowid) FROM unsent) - ?", PROMPTS)
 
     def prompts(self, limit: int = PROMPTS) -> list[str]:
-        """What was written last, sent or not, oldest first, each text once."""
+        """The latest prompts, sent or not, oldest first, each text once."""
         rows = self.connection.execute(
             "SELECT text FROM (SELECT m.text, m.number AS place, 0 AS turn FROM messages m "
             "JOIN chats c ON c.id = m.chat WHERE m.role = 'user' AND c.deleted IS NULL "
@@ -234,7 +234,7 @@ class History:
 
 @contextmanager
 def opened_history(*, to_read: bool = False) -> Iterator[History]:
-    """All chats; a message where a damaged file was set aside for a new one. `to_read`: as in `History`."""
+    """The open history; a damaged file that was replaced is reported. `to_read`: as in `History`."""
     history = History(history_file(), to_read=to_read)
     try:
         if history.set_aside is not None:
@@ -253,7 +253,7 @@ def _excerpt(text: str, words: Sequence[str]) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without halves of characters: bytes of a command line that are no UTF-8."""
+    """Replace lone surrogates, which stand for bytes of a command line that are no UTF-8."""
     return text.encode(errors="replace").decode()
 
 
@@ -296,5 +296,5 @@ def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _time(seconds: float) -> float:
-    """1970 where the file holds no time: once, an import could bring anything."""
+    """The time, or 1970 if the file has an invalid one."""
     return seconds if is_time(seconds) else 0.0

@@ -14,7 +14,7 @@ class MessageTree(dict[str | None, ChatMessage]):
             self.put(message)
 
     def put(self, message: ChatMessage) -> None:
-        """Add a message, or give one another value; its place does not change."""
+        """Add a message, or replace one in its place."""
         if message.id not in self:
             self._children[self._parent(message)].append(message.id)
             self._children[message.id] = []
@@ -25,7 +25,7 @@ class MessageTree(dict[str | None, ChatMessage]):
         del self._children[message.id], self[message.id]
 
     def path(self, leaf: str | None) -> list[ChatMessage]:
-        """From the root to this message; from where it began if messages of a damaged file go in a ring."""
+        """Messages from the root to this one; a cycle, which a damaged file may have, is followed once."""
         out: dict[str | None, ChatMessage] = {}
         while leaf in self and leaf not in out:
             out[leaf] = self[leaf]
@@ -37,7 +37,7 @@ class MessageTree(dict[str | None, ChatMessage]):
         return [self[i] for i in self._children[self._parent(message)]]
 
     def end_of(self, message_id: str | None) -> str | None:
-        """Where the branch that goes through this message ends, taking the newest child each time."""
+        """The end of the branch through this message, taking the newest child each time."""
         while self._children.get(message_id):
             message_id = self._children[message_id][-1]
         return message_id

@@ -1,4 +1,4 @@
-"""Prompts that were not sent: a chat gets them back once; `History.prompts` gives their texts ever after."""
+"""Unsent prompts: a chat gets them back once; `History.prompts` keeps listing their texts."""
 
 import json
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Unsent:
 
 
 def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None = None) -> None:
-    """Keep prompts as the last ones of all; the chat gets them back, saved or not."""
+    """Keep prompts as the latest ones; the chat, saved or not, gets them back."""
     last = "(SELECT COALESCE(MAX(number), 0) FROM messages)"
     with history.connection:
         history.connection.executemany(
@@ -27,7 +27,7 @@ def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None
 
 
 def unsent(history: History, chat_id: str | None) -> list[Unsent]:
-    """What a chat has to get back, oldest first; without an id, what chats that were never saved had."""
+    """The prompts a chat gets back, oldest first; without an id, those of chats that were never saved."""
     rows = history.connection.execute(
         f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,)
     )
@@ -35,7 +35,7 @@ def unsent(history: History, chat_id: str | None) -> list[Unsent]:
 
 
 def gave_back(history: History, chat_id: str | None) -> None:
-    """What `unsent` gives for this chat was given back."""
+    """Mark the prompts that `unsent` returns for this chat as given back."""
     with history.connection:
         history.connection.execute(
             f"UPDATE unsent SET chat = NULL, attachments = '[]' {_OF_CHAT}", (chat_id,)

@@ -24,9 +24,9 @@ from models.paths import config_file
 KEYS_TABLE = "keys."
 """`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
 CHATS = "chats"
-"""Among the documents: the saved answers."""
+"""The entry of `drafting.documents` for the saved answers."""
 _RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
-"""Flags that contradict options of the file, and win."""
+"""Flags that override these options of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,20 @@ class Key:
     default: Any
     meaning: str
     read: Callable[[Any], Any]
-    """Gives the value to use; raises ValueError saying what the key takes."""
+    """Returns the value to use; raises ValueError saying what the key takes."""
     option: str = ""
     """The parameter of `chat` and `generate` whose default this is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the file says, as far as it can be used."""
+    """The valid settings of the file."""
 
     file: Path
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted name to value, without `keys.`: only what is set."""
+    """Dotted name to value, without `keys.`; only keys that the file sets."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Binding id to keys, several parted by commas."""
+    """Binding id to keys, separated by commas."""
     problems: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
@@ -55,13 +55,13 @@ class Config:
 
     @property
     def export_folder(self) -> Path:
-        """Where exported files go: as set, else the downloads or the documents folder, whichever is there."""
+        """Where exported files go: as set, else the first of downloads, documents and current folder."""
         usual = [user_downloads_path(), user_documents_path()]
         folders = usual if self["exports"] == AUTO else [Path(self["exports"])]
         return next((folder for folder in folders if folder.is_dir()), Path.cwd())
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
-        """Defaults of the command line's parameters, without those that `given` arguments rule out."""
+        """Defaults of the command line's parameters, without those that `given` arguments override."""
         words = {argument.partition("=")[0] for argument in given}
         ruled_out = {option for flag in words & _RULED_OUT.keys() for option in _RULED_OUT[flag]}
         options = {SCHEMA[name].option: value for name, value in self.values.items()}
@@ -74,7 +74,7 @@ class Config:
 
 
 def read_config() -> Config:
-    """The person's file, checked; no file is an empty one. Never raises."""
+    """The person's file, checked; a missing file counts as empty. Never raises."""
     file = config_file()
     try:
         settings = list(_flat(tomllib.loads(file.read_text(encoding="utf-8"))))

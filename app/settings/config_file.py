@@ -10,7 +10,7 @@ from models.files import atomic_write, locked
 
 
 def write_setting(file: Path, name: str, value: str) -> None:
-    """Set a key that belongs to no table, in the file's place at once."""
+    """Set a top-level key; the file is replaced atomically."""
     file = file.resolve()  # a link into somebody's dotfiles stays a link
     try:
         with locked(file.parent):
@@ -24,7 +24,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
 
 
 def _with_setting(text: str, name: str, value: str) -> str:
-    """The setting in the place of one before all tables, or at the top."""
+    """The text with the top-level key replaced, or added as the first line."""
     written = f"{name} = {json.dumps(value)}"
     head = re.split(r"^[ \t]*\[", text, maxsplit=1, flags=re.MULTILINE)[0]
     known = rf"""^[ \t]*{re.escape(name)}\s*=\s*("[^"\\]*"|'[^']*'|[^\s"'#]+)(?=\s*(#|$))"""

@@ -1,6 +1,6 @@
-"""What a person may set of `Options`: one entry makes the flag, the key of config.toml and the slash command.
+"""The settable fields of `Options`: one entry makes the flag, the key of config.toml and the slash command.
 
-The type, the default and the range are those of the field of `Options`.
+Type, default and range are those of the field.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 AUTO = "auto"
-"""In place of None where that leaves the value to the engine."""
+"""Stands for None, which leaves the value to the engine."""
 DRAFTERS = (
     "model", "pard", "foreign", "lookup", "recycling", "eagle", "peagle", "dflash", "dflash2", "dspark",
     "mtp", "assistant", "medusa", "layer_skip", "lookahead", "grounded",
 )  # fmt: skip
-"""That there are; which of them a pair has depends on its files."""
+"""All of them; which ones a pair has depends on its files."""
 _TYPES = get_type_hints(Options)
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """One field of `Options`, and what config.toml, help the chat call it; a number if without choices."""
+    """One field of `Options`, and its names in config.toml, help and chat; a number if without choices."""
 
     field: str
     key: str
@@ -41,7 +41,7 @@ class OptionSetting:
         return type(None) in get_args(_TYPES[self.field])
 
     def read(self, text: str) -> Any:
-        """The value that was typed; OutOfRange if the option cannot have it."""
+        """Parse a typed value; OutOfRange if the option cannot have it."""
         value: object = text or "empty"
         if not self.choices:
             with suppress(ValueError):
@@ -49,7 +49,7 @@ class OptionSetting:
         return self.check(value)
 
     def check(self, value: object) -> Any:
-        """The value for a number or name, as config.toml holds them; OutOfRange if it cannot be."""
+        """The option's value for a number or name of config.toml; OutOfRange if it cannot have it."""
         if self.takes_auto and value == AUTO:
             return None
         if self.choices:
@@ -58,7 +58,7 @@ class OptionSetting:
             wanted = "a number" if self._kind is float else "a whole number"
             raise OutOfRange(self.field, value, wanted + (f" or {AUTO}" if self.takes_auto else ""))
         else:
-            with suppress(OverflowError):  # more than a float may hold is out of range as it is
+            with suppress(OverflowError):  # an integer too large for a float is out of range anyway
                 value = self._kind(value)
         return getattr(replace(Options(), **{self.field: value}), self.field)
 
@@ -95,10 +95,10 @@ def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") 
 
 _LENGTH = (
     f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
-    "auto is what pays here, measured at a pair's first use."
+    "auto chooses what is fastest here, measured at a pair's first use."
 )
 _DRAFTER = (
-    f"Who drafts: whichever of the pair's drafters fits (auto), or those named: {', '.join(DRAFTERS)}; "
+    f"The drafter: chosen among those of the pair (auto), or by name: {', '.join(DRAFTERS)}; "
     "several are joined by +."
 )
 _VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
@@ -123,7 +123,7 @@ OPTION_SETTINGS = (
 
 
 def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
-    """Raise BadInput where `Options.drafter` names a drafter that the pair has not."""
+    """Raise BadInput if `Options.drafter` names a drafter that the pair does not have."""
     for name in wanted.split("+"):
         if name not in (AUTO, "none", *known):
             hint = " Documents make it: --documents FOLDER." if name == "grounded" else ""

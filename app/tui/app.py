@@ -59,7 +59,7 @@ class ChatApp(Program):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
     BINDINGS = [
-        # With priority it is heard in dialogs too.
+        # Priority bindings work in dialogs too.
         bind("f1", "help", "Help", "app.help", "Keys and commands", priority=True),
         bind("f2,ctrl+o", "command('pairs')", "Pairs", "app.pairs", "Choose or download a pair of models"),
         bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
@@ -75,7 +75,7 @@ class ChatApp(Program):
         is_kept: bool = True,
         welcomes: bool = False,
     ) -> None:
-        """`resume`: the id of the chat to open, or `last`; a new one without it, which is saved if `is_kept`.
+        """`resume`: the id of the chat to open, or `last`; without it a new chat, saved if `is_kept`.
 
         `welcomes`: the first start on this machine begins with an explanation.
         """
@@ -104,15 +104,15 @@ class ChatApp(Program):
         self.opener = Opener(self, chat.prompt, chat.actions)
         self._commands = CommandRunner(self, self.opener, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
-        """Messages that could not be written until the end."""
+        """Messages that could not be saved, counted when the program ends."""
         self.leaving = Leaving(self)
         self._resume = resume
         self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
         self._selections: dict[Widget, Selection] = {}
-        """What the mouse selected last, and was copied."""
+        """The last mouse selection, which was copied."""
         self._typed_ahead: list[Key | Paste] | None = []
-        """What was typed before there was a prompt; None once there is one."""
+        """Keys and pastes that came before the prompt was ready; None once it is."""
 
     def get_css_variables(self) -> dict[str, str]:
         self.theme_variables = readable(self.current_theme, super().get_css_variables())
@@ -139,10 +139,10 @@ class ChatApp(Program):
             self.opener.welcome()
 
     async def on_event(self, event: Event) -> None:
-        """Pasted control characters become signs, line ends plain ones, wherever the text goes.
+        """Replace pasted control characters by signs, and line ends by plain ones, for every widget.
 
-        The first prompt is taken here: keys that are read together are given to widgets before the first
-        of them closes the screen it was typed on, and the others would overtake it.
+        Text typed on the first-run screen is passed to the prompt from here: of keys read together, the
+        later ones would reach a widget before the first one has closed that screen.
         """
         if isinstance(event, Key | Paste):
             if self._typed_ahead is not None:
@@ -155,7 +155,7 @@ class ChatApp(Program):
         await super().on_event(event)
 
     async def on_prompt_ready(self) -> None:
-        """There is a place for all that waited for one: the last chat, notices, what was typed meanwhile."""
+        """Show what waited for the prompt: the chat to resume, notices, and text typed meanwhile."""
         resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
         self.run_worker(resume)
         if paused := self.pulls.paused:
@@ -203,7 +203,7 @@ class ChatApp(Program):
         self._copy(message.text)
 
     def on_text_selected(self) -> None:
-        """The mouse has let go; where it selected nothing new, it clicked, or moved a scrollbar."""
+        """Copy a new mouse selection; a click or a moved scrollbar selects nothing new."""
         selections, self._selections = self._selections, self.screen.selections
         if self._selections is not selections and (text := self.screen.get_selected_text()):
             self._copy(text)
@@ -237,7 +237,7 @@ class ChatApp(Program):
         await self._commands.run(f"/{text}")
 
     async def action_quit(self) -> None:
-        """Leave, once it is clear what becomes of downloads and of messages that could not be saved."""
+        """Leave, after asking about downloads and messages that could not be saved."""
         if isinstance(self.screen, UnsavedScreen):
             self.leave()
         elif not isinstance(self.screen, QuestionScreen):
@@ -248,7 +248,7 @@ class ChatApp(Program):
             self.leave()
 
     def leave(self) -> None:
-        """End, with every prompt that was written and not sent kept for the next run."""
+        """End the program; unsent prompts are kept for the next run."""
         if self._is_open:
             self.chat.unsent_prompts.end()
         self.exit()
@@ -262,7 +262,7 @@ class ChatApp(Program):
         self._explain_leaving("Up brings the prompt back. " if emptied else "")
 
     def key_ctrl_c(self) -> None:
-        """Dialogs hear no binding of the app, but this: it closes them, and is the first of two."""
+        """Close a dialog, on which the app's bindings do not work; it counts as the first Ctrl+C."""
         if self.screen.is_modal:
             self.screen.dismiss(None)
             self._explain_leaving()
@@ -276,7 +276,7 @@ class ChatApp(Program):
             self.link.pump()
 
     def _watch(self) -> None:
-        """Show in the chat what happened beside it: to downloads, and to saving."""
+        """Report changes of downloads and of saving in the chat."""
         if not (self.chat.is_mounted and self.is_running):
             return
         note = self.chat.view.note

@@ -1,4 +1,4 @@
-"""What happened, as messages between the screens and the widgets."""
+"""Messages between the screens and the widgets, named after what happened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class PairChanged(Message):
 
 @dataclass
 class RequestAdvanced(Message, bubble=False):
-    """Something came of a request, for the screen that made it."""
+    """An event of a request, for the screen that made it."""
 
     event: RequestEvent
 
 
 def request_poster(screen: MessagePump) -> Callable[[RequestEvent], object]:
-    """Posts what comes of a request to the screen that makes it."""
+    """A callback that posts a request's events to the screen that makes it."""
     return lambda event: screen.post_message(RequestAdvanced(event))
 
 
@@ -39,7 +39,7 @@ class PromptSubmitted(Message):
 
     text: str
     at_once: bool = False
-    """It takes the place of the answer in progress."""
+    """It replaces the answer in progress."""
 
 
 @dataclass

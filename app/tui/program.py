@@ -1,4 +1,4 @@
-"""The app as its screens and widgets know it."""
+"""The interface of the app for its screens and widgets."""
 
 from textual.app import App
 
@@ -19,5 +19,5 @@ class Program(App[None]):
     pulls: PullQueue
 
     def applies(self, action: str) -> bool:
-        """Whether what a key does is of use now. Others are not offered; pressed, they say why not."""
+        """Whether a key's action is useful now. If not, it is not offered; pressed, it says why not."""
         return True

@@ -1,4 +1,4 @@
-"""Starting the terminal app, and what is left of it afterwards: an exit code."""
+"""Runs the terminal app; returns an exit code."""
 
 import sys
 from dataclasses import replace
@@ -30,11 +30,11 @@ def run_chat(
 ) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
 
-    `is_kept`: the chat it begins with is saved.
+    `is_kept`: the first chat is saved.
 
     `welcomes`: no pair was named, so the first start explains the built-in one.
 
-    `server`: answers in place of an engine process of our own.
+    `server`: answers instead of an engine process.
 
     The engine process starts first, so that the pair loads while the screen is drawn.
     """
@@ -54,7 +54,7 @@ def run_chat(
 
 
 def checked(config: Config) -> Config:
-    """The same without a theme or keys that cannot be used, which only the screens know; problems say why."""
+    """The config without an invalid theme or keys, which only the screens know; problems say why."""
     problems = list(config.problems)
     values = dict(config.values)
     if config["theme"] not in THEME_NAMES:
@@ -67,6 +67,6 @@ def checked(config: Config) -> Config:
 
 
 def draw_where_it_is_seen() -> None:
-    """Textual draws on stderr; where that is closed or leads elsewhere (`2>file`), it draws on stdout."""
+    """Have Textual draw on stdout if stderr, where it usually draws, is closed or redirected (`2>file`)."""
     if sys.__stderr__ is None or not sys.__stderr__.isatty():
         sys.__stderr__ = sys.__stdout__  # type: ignore[misc]  # the one place Textual looks at

@@ -1,6 +1,6 @@
-"""Colours: themes of our own, and in every theme text that can be read.
+"""Colours: the program's own themes, and readable text in every theme.
 
-Mint is what was drafted and accepted, apricot what the target wrote itself: the program's two colours.
+Mint marks accepted tokens, apricot the target's own: the program's two colours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from app.settings.config_file import write_setting
 from app.shell.errors import MachineFailed
 
 TEXT_CONTRAST = 4.5
-"""Of text to what it is drawn on, at least (WCAG 2.2, 1.4.3)."""
+"""Least contrast of text to its background (WCAG 2.2, 1.4.3)."""
 EDGE_CONTRAST = 3.0
-"""Of the frame around what has the focus (1.4.11)."""
+"""Least contrast of frames and of a scrollbar in use (1.4.11)."""
 
 DARK = Theme(
     name="mlx-spec",
@@ -55,8 +55,8 @@ _TEXTS = ("foreground", "footer-foreground", "footer-description-foreground", "f
           "block-cursor-foreground", "block-cursor-blurred-foreground", "button-foreground",
           *(f"markdown-h{level}-color" for level in range(1, 7)))  # fmt: skip
 _TINT, _HOVER, _BAR, _QUIET = 0.16, 0.06, 0.25, 0.62
-"""Shares: of a colour in a tinted ground, as the chosen row's; of the text's colour in the row under the
-mouse, in a scrollbar, in quiet text."""
+"""Shares: of a colour in a tinted background, as the chosen row's; of the text colour in the row under the
+mouse, in a scrollbar, in muted text."""
 
 
 def luminance(colour: Color) -> float:
@@ -79,9 +79,9 @@ def standing_out(colour: Color, grounds: Sequence[Color], ratio: float, *, dark:
 
 
 def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
-    """A theme's variables: its own colours as far as they can be read, and our rows, frames and scrollbars.
+    """A theme's variables, with readable text colours and the program's rows, frames and scrollbars.
 
-    The terminal's own colours (`ansi-dark`, `ansi-light`) are not ours to change.
+    The terminal's own colours (`ansi-dark`, `ansi-light`) are left as they are.
     """
     found = dict(variables)
     if theme.ansi:
@@ -110,7 +110,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         return standing_out(colour, grounds, TEXT_CONTRAST, dark=theme.dark).hex
 
     found |= {f"text-{role}": text(Color.parse(found[role])) for role in _ROLES}
-    found |= {name: text(_solid(found[name], background)) for name in _TEXTS}
+    found |= {name: text(background + Color.parse(found[name])) for name in _TEXTS}
     quiet = text(background.blend(plain, _QUIET, alpha=1.0))
     found |= dict.fromkeys(("foreground-muted", "text-muted", "text-disabled", "foreground-disabled"), quiet)
 
@@ -125,14 +125,10 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _solid(colour: str, ground: Color) -> Color:
-    return ground + Color.parse(colour)
-
-
 def kept(theme: str, file: Path) -> tuple[str, Literal["info", "error"]]:
-    """Write the theme that was chosen to config.toml: what became of it, and how bad that is."""
+    """Write the chosen theme to config.toml; return the outcome as a sentence, and its kind."""
     try:
         write_setting(file, "theme", theme)
     except MachineFailed as error:
-        return f"{theme} holds until you leave. {error}", "error"
+        return f"{theme} is used until you leave. {error}", "error"
     return f"{theme} is kept in {file}.", "info"

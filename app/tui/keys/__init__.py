@@ -1,1 +1,1 @@
-"""Keys: which there are, which a person chose, and the sentences that name them."""
+"""Keys: the defaults, a person's own choices, and the sentences that name them."""

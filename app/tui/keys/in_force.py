@@ -1,4 +1,4 @@
-"""The keys in force, and sentences that name them: config.toml may have others than the shipped ones."""
+"""The keys in use, which config.toml may change, and the sentences that name them."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _BINDING = re.compile(r"\{(\w+\.\w+)\}")
 
 class Keys:
     def __init__(self, chosen: Mapping[str, str]) -> None:
-        """`chosen`: what config.toml puts in place of the shipped keys, parted by commas."""
+        """`chosen`: binding id to the keys of config.toml, separated by commas."""
         self._chosen = chosen
 
     def of(self, binding: str) -> list[str]:
@@ -22,8 +22,8 @@ class Keys:
         return key_name(self.of(binding)[0])
 
     def fill_in(self, sentence: str) -> str:
-        """Our own sentence with the keys' names in place of `{chat.stop}`.
+        """A sentence of the program, with key names in place of `{chat.stop}`.
 
-        Text that is not ours goes in afterwards: it may have braces too.
+        Insert any other text afterwards: it may have braces too.
         """
         return _BINDING.sub(lambda found: self.name(found[1]), sentence)

@@ -1,4 +1,4 @@
-"""The keys of every screen by binding id, and which of a person's own choices can be used."""
+"""The keys of every screen by binding id, and the check of those chosen in config.toml."""
 
 import re
 import string
@@ -18,9 +18,9 @@ from app.settings.config import bad_value, unknown_key
 _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
 _NAMED = {key.value for key in Keys} | {_character_to_key(char) for char in string.punctuation}
 _WHILE_TYPING = {"app", "chat", "prompt"}
-"""Bindings (by the first part of their ids) that hear keys while the prompt has the focus."""
+"""First parts of the ids of bindings that are active while the prompt has the focus."""
 _ALONE = {"help", "question"}
-"""Bindings of screens that hear nothing but their own."""
+"""First parts of the ids of screens on which only their own bindings are active."""
 
 KEY_NAMES = {
     "escape": "Esc",
@@ -57,7 +57,7 @@ def all_bindings() -> Iterator[Binding]:
 
 @cache
 def default_keys() -> dict[str, str]:
-    """Binding id to its keys as the program ships."""
+    """Binding id to its default keys."""
     return {binding.id: binding.key for binding in all_bindings() if binding.id}
 
 
@@ -66,7 +66,7 @@ def meanings() -> dict[str, str]:
 
 
 def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The choices that can be used, and a sentence on each of the others."""
+    """The valid choices, and a sentence on each invalid one."""
     known, problems = default_keys(), []
     kept = {name: _normal(value) for name, value in keys.items()}
     for name, value in keys.items():
@@ -101,10 +101,10 @@ def _normal(keys: str) -> str:
 
 
 def _why_not(name: str, key: str) -> str:
-    """Why a key cannot be pressed for this binding; empty if it can."""
+    """Why a key cannot be used for this binding; empty if it can."""
     group, last = name.partition(".")[0], _MODIFIER.sub("", key)
-    heard_first = {binding.id for binding in all_bindings() if binding.priority}
-    if group in ("app", "chat") and name not in heard_first and key in _editing_keys():
+    priority = {binding.id for binding in all_bindings() if binding.priority}
+    if group in ("app", "chat") and name not in priority and key in _editing_keys():
         return "edits the text of the prompt; take another, best a function key"
     if len(key) == 1 and group in _WHILE_TYPING:
         return "is typed into the prompt; take a function key, or one with ctrl or alt"
@@ -119,16 +119,16 @@ def _editing_keys() -> set[str]:
 
 
 def _clash(keys: Mapping[str, str], chosen: Iterable[str]) -> tuple[str, str, str] | None:
-    """A chosen binding, a key of it, and the other binding that has this key where both are heard."""
+    """(chosen binding, key, other binding with the same key) of two that can be active together."""
     for name in chosen:
         for other, theirs in keys.items():
             both = set(keys[name].split(",")) & set(theirs.split(","))
-            if other != name and both and _heard_together(name, other):
+            if other != name and both and _active_together(name, other):
                 return name, min(both), other
     return None
 
 
-def _heard_together(one: str, other: str) -> bool:
+def _active_together(one: str, other: str) -> bool:
     groups = {one.partition(".")[0], other.partition(".")[0]}
     if groups & _ALONE:
         return len(groups) == 1

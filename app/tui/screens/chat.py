@@ -27,12 +27,12 @@ from app.tui.widgets.unsent_prompts import UnsentPrompts
 from app.tui.widgets.welcome import Welcome
 
 HAND_OVER_SECONDS = 0.25
-"""How often a growing answer goes to the history: making its value costs more the longer it is."""
+"""How often a growing answer is handed to the history: this costs more the longer it is."""
 
 MEASURE = 102
-"""Columns of the conversation at most: lines of 100 characters, and two before an answer."""
+"""Largest width of the conversation in columns: lines of 100 characters, and two before an answer."""
 KEEP_SECONDS = 1.0
-"""How much of what is being written a sudden end may cost."""
+"""A crash loses at most this much of the prompt being written."""
 
 
 class ChatScreen(SelectingScreen[None]):
@@ -41,7 +41,7 @@ class ChatScreen(SelectingScreen[None]):
              "Switch drafting on or off for the next answer"),
         bind("f5,ctrl+r", "app.command('compare')", "Compare", "chat.compare",
              "Run the last prompt without and with drafting, side by side"),
-        # Before the prompt, whose own F6 and F7 select text.
+        # Priority over the prompt, whose own F6 and F7 select text.
         bind("f6", "app.command('sessions')", "Chats", "chat.sessions",
              "All chats: resume, search, rename, archive, delete, export", priority=True),
         bind("f7", "app.command('resume last')", "", "chat.resume_last",
@@ -58,7 +58,7 @@ class ChatScreen(SelectingScreen[None]):
     ]  # fmt: skip
 
     BLANK = True
-    """Its background is all it draws; without this each line of it would be drawn with every frame."""
+    """It draws only its background; without this each of its lines would be drawn with every frame."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ChatScreen(SelectingScreen[None]):
         is_kept: bool,
         marks: bool,
     ) -> None:
-        """`begins_anew`: the program began with a new chat, not with one to go on with."""
+        """`begins_anew`: the program starts with a new saved chat, instead of resuming one."""
         super().__init__()
         self.state = OpenChat(link, settings, history, request_poster(self), is_kept=is_kept)
         self.welcome = Welcome()
@@ -98,7 +98,7 @@ class ChatScreen(SelectingScreen[None]):
                 part.styles.clear_rule("padding")
 
     def on_paste(self, event: Paste) -> None:
-        """What is pasted among the messages is meant for the prompt."""
+        """Pass a paste to the prompt if the messages have the focus."""
         if self.focused is not self.prompt.area:
             self.action_back_to_prompt()
             self.prompt.area.post_message(Paste(event.text))
@@ -145,11 +145,11 @@ class ChatScreen(SelectingScreen[None]):
                     self.view.note(note)
             case TuningEnded(skipped=skipped):
                 text = (
-                    "Measuring was skipped: what drafting costs here is learned while answering."
+                    "Measuring was skipped: the cost of drafting here is learned while answering."
                     if skipped
-                    else "Measured what drafting costs here: from now on it adapts to the text."
+                    else "Measured what drafting costs here: the draft length now adapts to the text."
                 )
-                # It would lie over the explanation of the first start.
+                # A toast would cover the first-run screen.
                 self.view.note(text) if self.app.screen is self else self.view.notices.keep(text)
             case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
                 self.view.note(text, "error")
@@ -160,7 +160,7 @@ class ChatScreen(SelectingScreen[None]):
         self.show_pair()
 
     def on_prompt_queue_requested(self) -> None:
-        """Up in an empty prompt: the last waiting one is there again, to be changed or dropped."""
+        """Up in an empty prompt: take the last waiting prompt back, to be changed or dropped."""
         if self.state.queued:
             waiting = self.state.queued.pop()
             self.prompt.fill(waiting.text)
@@ -168,17 +168,17 @@ class ChatScreen(SelectingScreen[None]):
             self.view.show()
 
     def on_prompt_area_queue_sent_at_once(self) -> None:
-        """What waits follows the answer in progress."""
+        """Stop the answer in progress, so that the next waiting prompt is sent."""
         if self.state.queued:
             self.state.stop_answer()
             self.view.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that stops is offered where there is something to stop."""
+        """The stop key is offered if there is something to stop."""
         return action != "stop" or self.state.can_stop
 
     def applies(self, action: str) -> bool:
-        """Whether there is something for it to be done with."""
+        """Whether the action has something to act on."""
         if action == "inspect":
             return bool(self.state.with_rounds())
         asked = self.state.conversation.last is not None

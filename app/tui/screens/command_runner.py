@@ -1,4 +1,4 @@
-"""Carries out `/` commands, whether typed, picked from the list or from the palette."""
+"""Runs `/` commands, whether typed, picked from the menu or from the palette."""
 
 from collections.abc import Callable
 from functools import partial
@@ -82,10 +82,10 @@ class CommandRunner:
             ),
             "log": lambda _: f"The engine's log: {chat.link.client.log_path}",
         }
-        """A text that one gives is shown."""
+        """By name; a text that a command returns is shown."""
 
     async def run(self, text: str) -> None:
-        """Run a typed command; what cannot be done is shown in the conversation."""
+        """Run a typed command; an error is shown as a notice."""
         try:
             command, value = parse(text)
             if command.is_setting:
@@ -155,7 +155,7 @@ class CommandRunner:
             raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
         left = [] if value else self._chat.own_settings
         self._begin(keeps_settings=bool(value))
-        # The new chat may be in view for good; what it lacks is told once.
+        # Say once which settings the new chat does not have.
         return (
             f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."
             if left
@@ -182,7 +182,7 @@ class CommandRunner:
         return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
 
     def _export(self, value: str) -> None:
-        """`[markdown|json] [FILE]` of the chat in view."""
+        """Export the chat in view; `value`: `[markdown|json] [FILE]`."""
         kind, _, file = value.partition(" ")
         if kind not in ("markdown", "md", "json"):
             kind, file = ("json" if value.endswith(".json") else "markdown"), value
@@ -195,7 +195,7 @@ class CommandRunner:
             except AppError as error:
                 self._view.note(str(error), "error")
 
-        self._app.run_worker(export())  # it may ask, and this would wait for ever here
+        self._app.run_worker(export())  # it may ask a question, and awaiting that here would never end
 
     def _stop(self, value: str) -> None:
         if not self._chat.can_stop:

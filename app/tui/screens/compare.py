@@ -1,4 +1,4 @@
-"""A comparison: its runs one after the other, side by side, then the verdict; or one that was kept."""
+"""A comparison: its runs as they happen, side by side, then the verdict; or a saved comparison."""
 
 import asyncio
 from pathlib import Path
@@ -54,9 +54,9 @@ The same prompts without and with drafting, one after the other on the same engi
     def __init__(self, *, plan: Plan | None = None, record: Record | None = None) -> None:
         super().__init__()
         self.plan = plan
-        """None for a comparison that is only shown."""
+        """None for a saved comparison."""
         self.record = record
-        """None until there is something to judge."""
+        """None until there is a result."""
         self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
@@ -73,7 +73,7 @@ The same prompts without and with drafting, one after the other on the same engi
             await self._start(self.plan)
 
     def on_unmount(self) -> None:
-        """Left by another key, or with the program: what ran is not thrown away."""
+        """Save the finished runs if the screen is left by another key or with the program."""
         if (progress := self.progress) is not None:
             progress.break_off("left before its end")
             progress.stop()
@@ -150,7 +150,7 @@ The same prompts without and with drafting, one after the other on the same engi
     def action_export(self) -> None:
         assert self.record is not None, "the key is not offered without one"
         if not self._exports:
-            # The picture takes seconds: keys are heard meanwhile, and this screen may be left.
+            # In a worker, since the picture takes seconds: keys work meanwhile, and the screen may be left.
             self._exports = True
             self.app.state.view.note("Writing JSON, CSV and a picture…")
             self.app.run_worker(self._export(self.record))

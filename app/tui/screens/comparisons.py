@@ -1,4 +1,4 @@
-"""The kept comparisons: look at one again, export it, delete it."""
+"""The saved comparisons: show one again, export it, delete it."""
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -19,7 +19,7 @@ from app.tui.widgets.item_list import ItemList
 
 
 class ComparisonsScreen(OpenedScreen[None]):
-    """The newest first."""
+    """Lists the saved comparisons, newest first."""
 
     HELP = "The comparisons and sweeps that were kept. Enter shows one again."
 
@@ -43,12 +43,12 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         record = self.records[event.option_index]
-        # The list has room for the beginning of a prompt, and in a narrow terminal not for that.
+        # A row has room for the beginning of a prompt at most.
         summary = f"{_what(record)}\n{printable(sentence(record))}\n{one_line(circumstances(record))}"
         self.query_one("#comparison-summary", Static).update(Content(summary))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if not self.asks and self.is_active:  # a second Enter in one read
+        if not self.asks and self.is_active:  # false for a second Enter in one read
             self.app.push_screen(CompareScreen(record=self.records[event.option_index]))
 
     def action_delete(self) -> None:

@@ -1,4 +1,4 @@
-"""The screen of the first start: the built-in pair, real ones for this machine, and the way to the chat."""
+"""The screen of the first start: the pair in use, real pairs for this machine, and the way to the chat."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,9 +40,9 @@ WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this ag
 
 
 class FirstRunScreen(OpenedScreen[str | None]):
-    """Gives the name of a real pair to look at; None to go on with the pair in use.
+    """Returns the name of a real pair to show; None to go on with the pair in use.
 
-    What is typed here begins the first prompt.
+    Text typed here begins the first prompt.
     """
 
     HELP = """\
@@ -93,7 +93,7 @@ with what answers now; on another row it shows that pair, with the key that down
         return self.app.size.width < NARROW
 
     def _about(self) -> str:
-        """The pair in use, which is the real one once it was pulled."""
+        """A text on the pair in use: the built-in one, or the real one once it was pulled."""
         if self.app.link.pair.name != REAL_PAIR:
             return BUILTIN
         return OTHER.format(name=REAL_PAIR, what=find(REAL_PAIR).good_for)
@@ -115,13 +115,13 @@ with what answers now; on another row it shows that pair, with the key that down
 
 
 def is_first_run() -> bool:
-    """Whether the program has not explained itself on this machine yet."""
+    """Whether this screen was never shown on this machine."""
     return not _marker().exists()
 
 
 def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
-    """The smallest and the largest real pairs that fit, small ones first; of those that nobody here has
-    fetched, only those that bring a draft model."""
+    """The smallest and the largest real pairs that fit, small ones first; unverified ones only with a draft
+    model."""
     real = (p for p in all_pairs() if p.download_bytes and not p.own and (p.draft or p.verified))
     real = sorted(real, key=lambda p: p.memory_bytes)
     fitting = [pair for pair in real if fit(pair, machine).verdict == "fits"]
@@ -130,7 +130,7 @@ def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
 
 
 def about_suggestions(machine: Machine, found: list[Facts]) -> str:
-    """The line above them, which names keys as `{app.pairs}`: the machine's memory, the speeds' source."""
+    """The line above the suggestions: the machine's memory, the speeds' source; keys as `{app.pairs}`."""
     memory = size_text(machine.memory_bytes)
     if not found:
         return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."

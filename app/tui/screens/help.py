@@ -30,11 +30,11 @@ PARTS = {
 """Titles by the first part of a binding's id; other screens' keys are `Here`."""
 
 Described = dict[str, list[tuple[str, str]]]
-"""(keys, meaning) by the part that hears them."""
+"""Title to rows of (keys, meaning)."""
 
 
 class HelpScreen(Panel):
-    """Built from the bindings and the command list, so that it cannot lag behind them."""
+    """Built from the bindings and the command list, so that it is never out of date."""
 
     TITLE = "Help"
     BINDINGS = [
@@ -42,7 +42,7 @@ class HelpScreen(Panel):
     ]
 
     def __init__(self, about: str, keys: Described, *, commands: bool) -> None:
-        """`about`: what the part is that had the focus; `commands`: list them too."""
+        """`about`: describes the part with the focus; `commands`: list the commands too."""
         super().__init__()
         self.about = about
         self.keys = keys
@@ -69,21 +69,21 @@ def about_focus(app: Program) -> str:
 def described_keys(
     app: Program, more: Iterable[BindingType] = (), *, empties_prompt: bool = False
 ) -> Described:
-    """The keys that are heard now, those that are heard everywhere last.
+    """The keys active now, those active everywhere last.
 
-    `more`: bindings that the key line names only where they do something.
+    `more`: bindings that the key line shows only when they do something.
     """
-    active = [(key, heard.binding) for key, heard in app.screen.active_bindings.items()]
-    heard = [(key, binding) for key, binding in active if binding.id in default_keys()]
+    active = [(key, found.binding) for key, found in app.screen.active_bindings.items()]
+    shown = [(key, binding) for key, binding in active if binding.id in default_keys()]
     known = {binding.id for _, binding in active}
     first = [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority and app.screen.is_modal]
     for binding in (*first, *passed_on(app.screen), *more):
         if isinstance(binding, Binding) and binding.id and binding.id not in known:
-            heard += [(key, binding) for key in app.keys.of(binding.id)]
-    parts, order = list(dict.fromkeys(_part(binding) for _, binding in heard)), list(default_keys())
-    heard.sort(key=lambda item: (parts.index(_part(item[1])), order.index(str(item[1].id))))
+            shown += [(key, binding) for key in app.keys.of(binding.id)]
+    parts, order = list(dict.fromkeys(_part(binding) for _, binding in shown)), list(default_keys())
+    shown.sort(key=lambda item: (parts.index(_part(item[1])), order.index(str(item[1].id))))
     names: dict[tuple[str, str], list[str]] = {}
-    for key, binding in heard:
+    for key, binding in shown:
         names.setdefault((_part(binding), binding.tooltip), []).append(key_name(key))
     described: Described = {}
     for (part, meaning), keys in sorted(names.items(), key=lambda item: item[0][0] == PARTS["app"]):

@@ -1,4 +1,4 @@
-"""A search on the Hub: what there is, how large, what fits here, and what would draft for it."""
+"""A search on the Hub: models with their sizes, whether they fit here, and their drafters."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -25,7 +25,7 @@ FRAME = 6
 
 
 class HubSearchScreen(OpenedScreen[str | None]):
-    """Gives the repository of the model that was chosen; None for Esc."""
+    """Returns the repository of the chosen model; None for Esc."""
 
     HELP = "Models on the Hub with MLX weights, those most often downloaded first."
 
@@ -85,7 +85,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def _show(self, words: str, found: list[HubModel]) -> None:
         if words != self.query_one(Input).value:
-            return  # of a search before
+            return  # results of an earlier search
         self.models = {model.found.repo: model for model in found}
         self._draw()
         if found:

@@ -16,11 +16,11 @@ from app.tui.widgets.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
 LINES_BEFORE, LINES_AFTER = 2, 5
-"""Of text around the round's own, as far as it is there; what does not fit below is cut off."""
+"""Most lines of text shown around the round's own; what does not fit below is cut off."""
 
 
 class InspectorScreen(OpenedScreen[None]):
-    """Follows the newest round until the person walks away from it."""
+    """Follows the newest round until the person moves to another one."""
 
     HELP = """\
 One row per round: milliseconds, who drafted, how many of the drafted tokens were accepted, and the tokens. \
@@ -33,14 +33,14 @@ Up and down walk the rounds; the text above shows the round's place in the answe
     ]
 
     def __init__(self, logs: Callable[[], list[AnswerLog]]) -> None:
-        """`logs`: of the chat's answers, which may become more meanwhile; not empty."""
+        """`logs` returns those of the chat's answers, at least one; more may be added."""
         super().__init__()
         self._logs = logs
         self.answer = logs()[-1]
 
     @property
     def logs(self) -> list[AnswerLog]:
-        """The one that is shown stays, also where its answer was taken back."""
+        """The chat's logs, and the shown one even if its answer was removed."""
         logs = self._logs()
         return logs if self.answer in logs else [*logs, self.answer]
 
@@ -78,7 +78,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
             self.show_answer()
 
     def show_answer(self) -> None:
-        """Draw all rows anew; the cursor stays where it was, at first on the newest."""
+        """Draw all rows again; the cursor stays where it was, at first on the newest."""
         rows = self.query_one(OptionList)
         at, last = rows.highlighted, rows.option_count - 1
         rows.clear_options()

@@ -1,4 +1,4 @@
-"""`/notices`: what the program said since it was started."""
+"""`/notices`: the program's messages since its start."""
 
 from collections.abc import Sequence
 

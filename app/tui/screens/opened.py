@@ -1,4 +1,4 @@
-"""What the screens that are opened over the chat have in common: their keys below, and they close once."""
+"""Base class of the screens opened over the chat: a key line below, and closing only once."""
 
 from collections.abc import Callable, Coroutine
 from typing import ParamSpec
@@ -18,41 +18,41 @@ P = ParamSpec("P")
 
 
 class OpenedScreen(SelectingScreen[ScreenResultType]):
-    """A screen that gives its result once, whatever still comes to it afterwards.
+    """A screen that returns its result once and ignores later events.
 
-    Keys that are read together reach a screen before the first of them closes it, and threads end late;
-    Textual would close the screen below instead, the chat's at last.
+    Of keys read together, later ones still reach the screen that the first one closes, and threads end late;
+    Textual would then close the screen below, in the end the chat's.
     """
 
     app: Program
 
     asks = False
-    """A question is asked here, or its answer carried out."""
+    """A question is open, or its answer is being carried out."""
 
     def compose(self) -> ComposeResult:
         yield from self.parts()
         yield KeyLine()
 
     def parts(self) -> ComposeResult:
-        """What is above its keys."""
+        """The widgets above the key line."""
         yield from ()
 
     def show_message(self, text: str) -> None:
-        """Say it in the line that is there for it, unless the screen was closed meanwhile."""
+        """Show a text in the message line, unless the screen was closed meanwhile."""
         if not self.was_closed:
             self.query_one("#message", Static).update(Content(one_line(text)))
 
     @property
     def was_closed(self) -> bool:
-        """It is on its way out, its widgets perhaps gone; `is_mounted` stays true for good."""
+        """Whether it is closing or closed, its widgets perhaps gone; `is_mounted` would stay true."""
         return not self.is_attached or not self.app.is_running or self not in self.app.screen_stack
 
     def applies(self, action: str) -> bool:
-        """Whether what a key of this screen does is of use now, as `Program.applies` has it."""
+        """`Program.applies` for the keys of this screen."""
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something now. The one that goes to a field is a letter within it."""
+        """Whether a key works now. The search key is just a letter while the field has the focus."""
         return action != "search" or not isinstance(self.focused, Input)
 
     def action_search(self) -> None:
@@ -64,11 +64,11 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         self.query_one(OptionList).action_select()
 
     def every(self, seconds: float, do: Callable[[], None]) -> None:
-        """Do it again and again until it is closed: its timers may outlive its widgets."""
+        """Call `do` regularly until the screen is closed: its timers may outlive its widgets."""
         self.set_interval(seconds, lambda: None if self.was_closed else do())
 
     def ask_once(self, work: Coroutine[None, None, None]) -> None:
-        """Start work that asks a question; the same key again in one read starts nothing."""
+        """Start work that asks a question, unless one is open: the same key may come twice in one read."""
         if self.asks:
             work.close()
             return
@@ -83,11 +83,11 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         self.run_worker(run())
 
     def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Have the screen show what a thread found out, unless it was closed meanwhile."""
+        """Show a thread's result on the screen, unless it was closed meanwhile."""
         self.app.call_from_thread(lambda: None if self.was_closed else show(*args, **kwargs))
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close this screen and what was opened over it; once it is closed, do nothing."""
+        """Close this screen and those opened over it; once it is closed, do nothing."""
         if self.was_closed:
             return AwaitComplete()
         while self.app.screen is not self:

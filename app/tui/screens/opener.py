@@ -19,7 +19,7 @@ from models.pairs.catalogue import Pair
 
 
 class Opener:
-    """Closes first whatever lies above the chat."""
+    """Closes the screens above the chat first."""
 
     def __init__(self, app: Program, prompt: Prompt, actions: MessageActions) -> None:
         self._app = app

@@ -20,11 +20,11 @@ from models.pairs.pair import PairSpec, Source, read_source
 
 
 class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
-    """Gives the pair once its files were found and its tokenizers agree; None for Esc."""
+    """Returns the pair once its files were found and its tokenizers agree; None for Esc."""
 
     HELP = """\
-Target and draft have to read text alike. Enter fetches their small files and compares them. Without a draft \
-what needs no files drafts, and drafters that are trained here."""
+Enter fetches the small files of target and draft and checks that they fit together. Without a draft only \
+drafters that need no files, or were trained here, are used."""
 
     BINDINGS = [
         bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),

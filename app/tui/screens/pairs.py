@@ -1,4 +1,4 @@
-"""F2: the pairs there are, what they need and do here; getting, using and removing one."""
+"""F2: all pairs with their facts on this machine; downloading, using and removing them."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ HINT = "Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs
 
 
 class PairsScreen(OpenedScreen[Pair | None]):
-    """Gives the pair to use, or None. Downloads go on when the screen is left."""
+    """Returns the pair to use, or None. Downloads go on when the screen is left."""
 
     HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
@@ -47,7 +47,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("enter", "choose", "Use or pull", "pairs.choose", "Use the pair, or download it first"),
         bind("space", "more", "More", "pairs.more",
              "Scroll the facts about the pair; from their end back to their beginning"),
-        # A priority, so that letters typed right behind it are in the filter.
+        # Priority, so that letters typed right after it go into the filter.
         bind("slash", "search", "Filter", "pairs.filter",
              "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
@@ -61,17 +61,17 @@ class PairsScreen(OpenedScreen[Pair | None]):
     ]  # fmt: skip
 
     def __init__(self, chosen: str | None = None) -> None:
-        """`chosen`: the pair that is highlighted first; the one in use without it."""
+        """`chosen`: the pair highlighted first; by default the one in use."""
         super().__init__()
         self._highlight = chosen
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
-        """By name; the slow part comes from a thread."""
-        self._on_their_way: set[PullJob] = set()
+        """By pair name; the slow facts come from a thread."""
+        self._unfinished: set[PullJob] = set()
         """Downloads whose end has not been shown here."""
         self._states: list[str] = []
-        """Of all downloads, when they were looked at last."""
+        """The states of all downloads at the last check."""
         self._list, self._details = ItemList(markup=False), Static()
-        """Held, not looked up: both are asked for before the screen is drawn and while it is taken down."""
+        """Kept here, not queried: both are used before the screen is drawn and while it closes."""
         self._details_view = VerticalScroll(self._details, id="pair-details", can_focus=False)
 
     def parts(self) -> ComposeResult:
@@ -111,7 +111,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         pulls, pair = self.app.pulls, self.chosen
         match action:
             case "command('pairs')":
-                return False  # they are here
+                return False  # this screen shows them
             case "cancel_pull":
                 return pulls.can_cancel
             case "retry":
@@ -134,7 +134,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if self.asks or not self.is_active:
-            return  # a second Enter in one read
+            return  # ignores a second Enter in one read
         assert event.option_id is not None, "every row has its pair's name"
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):
@@ -202,17 +202,17 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.refresh_bindings()
         for job in self.app.pulls.jobs:
             if job.unfinished:
-                self._on_their_way.add(job)
+                self._unfinished.add(job)
                 self._show_row(job.pair.name)
-            elif job in self._on_their_way:
-                self._on_their_way.remove(job)
-                # Why one failed is in its own line, as long as that is there.
+            elif job in self._unfinished:
+                self._unfinished.remove(job)
+                # The reason of a failure is in the download's own line.
                 self.show_message(outcome(job, self.app.keys) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 
     def look_again(self) -> None:
-        """Ask the disk and the machine about every pair; the rows follow when the answer is there."""
+        """Read the facts of every pair again on a thread, which then updates the rows."""
         self.run_worker(self._look, thread=True, exclusive=True)
 
     def show_list(self, highlight: str | None = None) -> None:
@@ -237,12 +237,12 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self._details.update(Content(nothing))
 
     def _order(self, facts: Facts) -> tuple[int, bool, int]:
-        """What is here first, of it what is in use; of the others the smallest that fits."""
+        """Sort key: the group, in it the pair in use first, then the smallest."""
         return group(facts), facts.pair.name != self.app.link.pair.name, facts.pair.memory_bytes
 
     @property
     def _predicts(self) -> bool:
-        """There is room for a column of predicted speeds, and something to put there."""
+        """Whether there is room for a column of predicted speeds, and any to show."""
         return self.app.size.width >= WITH_LICENCE and any(facts.expected for facts in self.facts.values())
 
     def _row(self, name: str) -> Content:

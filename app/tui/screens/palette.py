@@ -1,4 +1,4 @@
-"""The `/` commands in the command palette, found by their names and by the words on what they do."""
+"""The `/` commands in the command palette, found by name or by summary."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,11 +21,11 @@ PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Es
 OWN_NAMES = [theme.name for theme in OWN_THEMES]
 
 IN_SUMMARY = 0.1
-"""The score of a command whose summary fits, but not its name."""
+"""The score of a command whose summary matches, but not its name."""
 
 
 class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """Textual's own, which runs one command and closes once."""
+    """Textual's palette, limited to running one command and closing once."""
 
     HELP = f"All commands. {PALETTE_HELP}"
 
@@ -37,12 +37,12 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())
 
     def _take_colours(self) -> None:
-        """The theme's, after another one was chosen: the app passes its palette over (Textual 8.2.8)."""
+        """Apply a newly chosen theme, which Textual 8.2.8 does not do for the open palette."""
         self.app.stylesheet.update(self)
         self._gather_commands(self.query_one(Input).value)
 
     def _action_command_list(self, action: str) -> None:
-        # Textual fails on keys that turn pages before the list has a place (8.2.8).
+        # Textual 8.2.8 fails on page keys before the list is laid out.
         if self.query_one(CommandList).size:
             super()._action_command_list(action)
 
@@ -69,7 +69,7 @@ class OwnThemesFirst(ThemeProvider):
 
 
 class SlashCommandProvider(Provider):
-    """Usages are shown as they are: `[all|FILE]` is no markup."""
+    """Usages are shown as plain text: `[all|FILE]` is no markup."""
 
     async def discover(self) -> Hits:
         for command in SLASH_COMMANDS:

@@ -1,4 +1,4 @@
-"""Texts in a frame over what was opened before."""
+"""Texts in a frame over the screen below."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -16,7 +16,7 @@ class Panel(ModalScreen[None], OpenedScreen[None]):
             yield from self.texts()
 
     def texts(self) -> ComposeResult:
-        """What scrolls in the frame."""
+        """The widgets that scroll in the frame."""
         yield Static()
 
     def on_mount(self) -> None:

@@ -14,12 +14,12 @@ from app.tui.screens.opened import OpenedScreen
 
 
 async def ask(app: App[Any], question: str, yes: str, no: str) -> bool:
-    """Show a question with two answers; True for the first. A worker has to wait for it."""
+    """Show a question with two answers; True for the first. Await it in a worker."""
     return bool(await app.push_screen_wait(QuestionScreen(question, yes, no)))
 
 
 class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
-    """Gives True for the first answer, False for the second and for Esc."""
+    """Returns True for the first answer, False for the second and for Esc."""
 
     HELP = """\
 A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \
@@ -53,7 +53,7 @@ class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResult
     """A question, and below it a line that answers it."""
 
     KEYS: ClassVar[str]
-    """What they do, as `Keys.fill_in` reads it."""
+    """The key hints, a sentence for `Keys.fill_in`."""
 
     def __init__(self, question: str, value: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResult
     def parts(self) -> ComposeResult:
         with Vertical(id="question"):
             yield Static(Content(self._question), id="asked")
-            # Only what the person selects is copied by Ctrl+C; without that it closes the dialog.
+            # Ctrl+C copies a selection, but closes the dialog if there is none.
             yield Input(one_line(self._value), select_on_focus=False)
             yield Static(Content.styled(self.app.keys.fill_in(self.KEYS), "$text-muted"))
 
@@ -71,7 +71,7 @@ class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResult
 
 
 class LineQuestionScreen(LineScreen[str]):
-    """Gives the line, or None after Esc or for an empty one."""
+    """Returns the line; None after Esc or if it is empty."""
 
     KEYS = "Enter takes it, {title.leave} leaves it as it was."
     HELP = f"One line to fill in: {KEYS}"

@@ -1,4 +1,4 @@
-"""All saved chats: find one, go on with it, put it in order."""
+"""All saved chats: search, resume, rename, archive, delete, export."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -21,11 +21,11 @@ from app.tui.widgets.item_list import ItemList
 FRAME = 8
 """Columns of border, padding and scrollbar."""
 COUNT, PAIR, WHEN, WIDE = 4, 16, 12, 64
-"""Columns of the number of messages, the pair and the time; of a list with room for all of them."""
+"""Columns of the number of messages, the pair and the time; list width from which all are shown."""
 
 
 class SessionsScreen(OpenedScreen[ChatRow | None]):
-    """Gives the chat to go on with, with the message that a search found; or None."""
+    """Returns the chat to resume, with the message that a search found; or None."""
 
     HELP = """\
 All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
@@ -33,7 +33,7 @@ the chat at the message that was found."""
 
     BINDINGS = [
         bind("enter", "choose", "Resume", "sessions.resume", "Go on with the chat"),
-        # A priority, so that letters typed right behind it are in the search.
+        # Priority, so that letters typed right after it go into the search.
         bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
         bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
         bind("a", "archive", "Archive", "sessions.archive", "Put the chat into the archive, or take it out"),
@@ -53,7 +53,7 @@ the chat at the message that was found."""
         self.rows: list[ChatRow] = []
         self._is_loaded = False
         self._deleting = ""
-        """Id of the chat that is deleted and still in the list."""
+        """Id of the chat being deleted, which is still in the list."""
         self.archived = False
 
     def parts(self) -> ComposeResult:
@@ -171,7 +171,7 @@ the chat at the message that was found."""
             return
         if asked != (self._text, self.archived):
             return  # too late: something else was asked for meanwhile
-        # What a search found comes with the best first, all chats by the time that is shown.
+        # Search results are sorted best first, all chats by the time shown.
         self.rows = rows if self.words else sorted(rows, key=lambda row: row.chat.changed, reverse=True)
         self._is_loaded = True
         if not self.was_closed:

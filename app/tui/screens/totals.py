@@ -1,4 +1,4 @@
-"""How this chat is asked and what drafting did in it, in one panel."""
+"""The settings of this chat and what drafting did in it, in one panel."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,20 @@ REFRESH_SECONDS = 0.5
 
 
 class TotalsScreen(Panel):
-    """Goes on counting while an answer is written."""
+    """Updated while an answer is written."""
 
     TITLE = "This chat"
     HELP = """\
-What the next answer of this chat is asked with, and what drafting did in all of its answers, the one being \
-written included. Each setting has the name of the command that changes it. Time saved is what the tokens \
-would have cost in plain rounds, as far as such rounds were measured in this chat."""
+The settings of this chat's next answer, and what drafting did in all of its answers, the one being written \
+included. Each setting is named after the command that changes it. Time saved is against the time the tokens \
+would have taken in plain rounds, if enough of those were measured in this chat."""
 
     BINDINGS = [
         bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
     ]
 
     def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:
-        """`setup`: what the next answer is asked with, as (name, value)."""
+        """`setup`: the settings of the next answer, as (name, value)."""
         super().__init__()
         self._setup, self._logs = setup, logs
 

@@ -1,4 +1,4 @@
-"""What is asked before the program is left: about downloads, and messages that could not be saved."""
+"""Questions before leaving the program: about downloads, and messages that could not be saved."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.tui.screens.question import LineScreen, ask
 
 
 class UnsavedScreen(LineScreen[Path]):
-    """Gives the file that has them now, or None where the person stays."""
+    """Returns the file that the messages were written to, or None if the person stays."""
 
     KEYS = (
         "Enter writes them there as Markdown and leaves, {app.quit} leaves without them, "
@@ -27,7 +27,7 @@ class UnsavedScreen(LineScreen[Path]):
     BINDINGS = [bind("escape", "dismiss(None)", "Stay", "unsaved.stay", "Stay in the chat")]
 
     def __init__(self, count: int, history: Path, text: str, file: Path) -> None:
-        """`count` messages could not be saved in `history`; `text` has them, and may go to `file`."""
+        """`count` messages could not be saved in `history`; `text` has them, `file` is proposed for it."""
         self._what = f"{counted(count, 'message')} could not be saved in {one_line(str(history))}."
         super().__init__(self._what, str(file))
         self._text = text
@@ -45,13 +45,13 @@ class UnsavedScreen(LineScreen[Path]):
 class Leaving:
     def __init__(self, app: Program) -> None:
         self.rescue: Path | None = None
-        """The file that has what could not be saved."""
+        """The file with the messages that could not be saved."""
         self._app = app
-        self._knows = False
-        """The person was told what could not be saved, and leaves all the same."""
+        self._was_told = False
+        """The person was told about unsaved messages, and leaves anyway."""
 
     async def agreed(self) -> bool:
-        """Ask what has to be asked; a worker has to wait for it."""
+        """Ask what is necessary; return whether to leave. Await it in a worker."""
         app = self._app
         if jobs := app.pulls.unfinished:
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
@@ -61,13 +61,13 @@ class Leaving:
         app.state.save()
         history = app.state.history
         if unsaved := await asyncio.to_thread(history.flush):
-            self._knows = True
+            self._was_told = True
             question = UnsavedScreen(unsaved, history.path, *app.saved.not_saved())
             self.rescue = await app.push_screen_wait(question)
-            self._knows = self.rescue is not None
-        return not unsaved or self._knows
+            self._was_told = self.rescue is not None
+        return not unsaved or self._was_told
 
     def end(self, unsaved: int) -> None:
-        """Where nobody could be asked, as when a signal ends the program, a file has what is not saved."""
-        if unsaved and not self._knows:
+        """Write unsaved messages to a file if the person was not asked, as when a signal ends the program."""
+        if unsaved and not self._was_told:
             self.rescue = self._app.saved.rescue()

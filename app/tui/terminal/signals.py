@@ -1,4 +1,4 @@
-"""Signals: ended by a closed terminal or a shutdown, stopped and continued by Ctrl+Z and `fg`."""
+"""Signals: ending on a closed terminal or a shutdown, suspending and resuming with Ctrl+Z and `fg`."""
 
 import asyncio
 import os
@@ -10,20 +10,20 @@ from contextvars import copy_context
 from types import FrameType
 
 GRACE_SECONDS = 10.0
-"""After so long the process ends whatever it waits for: nobody is left to see it hang."""
+"""After this time the process ends by force: nobody is left to see it hang."""
 
 
 def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) -> None:
     """On SIGHUP and SIGTERM call `leave` in the running loop; end by force where that takes too long."""
     loop, context = asyncio.get_running_loop(), copy_context()
 
-    # No handler of the loop's: a terminal that takes nothing more holds the loop up, and that one with it.
+    # Not `loop.add_signal_handler`: a terminal that reads nothing more blocks the loop and its handlers.
     def end(number: int, frame: FrameType | None) -> None:
-        # A thread of its own: Textual waits for its output thread, and that for a terminal that is gone.
+        # A thread of its own: Textual waits for its output thread, which waits for a terminal that is gone.
         watch = threading.Timer(grace, os._exit, (128 + number,))
         watch.daemon = True
         watch.start()
-        # In the context of who asked: a signal comes in any.
+        # In the caller's context: a signal handler may run in any.
         with suppress(RuntimeError):  # The loop is closed: the program ends already.
             loop.call_soon_threadsafe(leave, context=context)
 
@@ -32,13 +32,13 @@ def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) ->
 
 
 def suspend_between_steps(is_drawing: Callable[[], bool]) -> None:
-    """Have Textual's handlers of SIGTSTP and SIGCONT called by the running loop.
+    """Have the running loop call Textual's handlers of SIGTSTP and SIGCONT.
 
-    Called where the signal arrives, they wait for the lock of Textual's output, which the code they
-    interrupted may hold: the program would hang for good, deaf to every other signal.
+    Called directly, they wait for the lock of Textual's output, which the interrupted code may hold: the
+    program would hang and ignore every other signal.
 
-    `is_drawing`: False while another program has the terminal and the loop waits for it. Then they
-    touch no output, and have to act at once.
+    `is_drawing`: False while another program has the terminal and the loop waits for it. Then the handlers
+    touch no output, and have to run at once.
     """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTSTP, signal.SIGCONT):

@@ -1,4 +1,4 @@
-"""A pasted text arrives whole, whatever control characters it holds."""
+"""Reads a pasted text whole, whatever control characters it has."""
 
 from collections.abc import Iterable
 
@@ -12,47 +12,47 @@ _ESCAPE = "\x1b"
 
 
 def read_pastes_whole() -> None:
-    """Have the terminal read by `WholePastes`. Textual's driver lets nobody choose: it takes this name."""
+    """Read the terminal with `WholePastes`. Textual's driver has no option for it, only this name."""
     linux_driver.XTermParser = WholePastes  # pyright: ignore[reportPrivateImportUsage]
 
 
 class WholePastes(XTermParser):
-    """Textual's own takes what follows an Escape within a paste for keys, and line ends for Enter."""
+    """Textual's own parser takes text after an Escape in a paste for keys, and its line ends for Enter."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._is_pasting = False
         self._seen = ""
-        """The last few characters before a paste: its mark may come in two reads."""
+        """The last characters outside a paste: its start mark may come in two reads."""
         self._held = ""
-        """The last few of a paste, not passed on yet: they may be the beginning of its end mark."""
+        """The last characters of a paste, held back: they may begin its end mark."""
 
     def feed(self, data: str) -> Iterable[Message]:
         passed = self._without_escapes(data)
-        # Nothing at all would mean the end of the input.
+        # An empty text would mean the end of the input.
         return super().feed(passed) if passed or not data else ()
 
     def _without_escapes(self, data: str) -> str:
-        """The same, each Escape within a paste replaced by the sign that shows it."""
+        """The data, each Escape in a paste replaced by its visible sign."""
         passed: list[str] = []
         while data:
             if self._is_pasting:
                 data = self._held + data
                 text, end, data = data.partition(BRACKETED_PASTE_END)
-                self._held = "" if end else _begun(text, BRACKETED_PASTE_END)
+                self._held = "" if end else _partial_mark(text, BRACKETED_PASTE_END)
                 text = text.removesuffix(self._held)
                 passed += [text.replace(_ESCAPE, printable(_ESCAPE)), end]
                 self._is_pasting = not end
             else:
                 before, begin, after = (self._seen + data).partition(BRACKETED_PASTE_START)
                 passed.append(data.removesuffix(after) if begin else data)
-                self._seen = "" if begin else _begun(before, BRACKETED_PASTE_START)
+                self._seen = "" if begin else _partial_mark(before, BRACKETED_PASTE_START)
                 data, self._is_pasting = after, bool(begin)
         return "".join(passed)
 
 
-def _begun(text: str, mark: str) -> str:
-    """The longest end of a text that a mark begins with."""
+def _partial_mark(text: str, mark: str) -> str:
+    """The longest suffix of a text that is a proper prefix of the mark."""
     return next(
         end for size in range(len(mark) - 1, -1, -1) if mark.startswith(end := text[len(text) - size :])
     )

@@ -1,4 +1,4 @@
-"""An answer, while it grows and when it is finished: one widget, drawn line by line, whatever its length."""
+"""An answer, growing or finished: one widget of any length, drawn line by line."""
 
 import time
 from bisect import bisect_left, bisect_right
@@ -33,12 +33,12 @@ MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark
 STATS, THOUGHT, SELECTED = "answer--stats", "answer--thought", "screen--selection"
 
 SHARE = 1 / 24
-"""Of a core, at most, for making the lines of what grows: a table of hundreds of rows is drawn less often."""
+"""Largest share of a core for laying out a growing answer: a long table is drawn less often."""
 SHORTEST_PAUSE = 0.001
 
 
 class Answer(Message):
-    """Markdown, its tokens marked or not; a line of numbers below. A thought before it is folded."""
+    """Markdown, with or without marked tokens, and a line of numbers below. Its thought is folded."""
 
     COMPONENT_CLASSES = {*MARK_CLASSES.values(), *MARKDOWN_CLASSES, STATS, THOUGHT}
 
@@ -46,7 +46,7 @@ class Answer(Message):
     unfolded: reactive[bool] = reactive(False, init=False)
 
     virtual_size = var(Size(0, 0))
-    """Without a layout of its own: it changes in one."""
+    """Not `layout=True` as in Textual: it changes during a layout."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Answer(Message):
         marks: bool = False,
         growing: bool = False,
     ) -> None:
-        """`branch`: `‹2/3›` where there are others; else empty."""
+        """`branch`: `‹2/3›`; empty if there is one branch only."""
         super().__init__()
         self.stats = stats
         self.branch = branch
@@ -67,11 +67,11 @@ class Answer(Message):
         self._width = 0
         self._rows: list[Line] = []
         self._drawn: dict[int, Strip] = {}
-        """Textual forgets its own whenever the height changes."""
+        """Cached lines; Textual clears its own cache whenever the height changes."""
         self._styles: dict[Styles, Style] = {}
-        self._coming: Timer | None = None
+        self._arrange_timer: Timer | None = None
         self._pause = SHORTEST_PAUSE
-        self._begin_again()
+        self._reset()
         self._take(pieces)
 
     @property
@@ -85,25 +85,25 @@ class Answer(Message):
     def add(self, pieces: Sequence[Piece]) -> None:
         """Append text; only the lines it touches are drawn again, soon."""
         self._take(pieces)
-        if self._coming is None:
-            self._coming = self.set_timer(self._pause, self._arrange)
+        if self._arrange_timer is None:
+            self._arrange_timer = self.set_timer(self._pause, self._arrange)
 
     def end(self, pieces: Sequence[Piece], stats: str, branch: str) -> None:
-        """It grows no more; `pieces` are the whole of it."""
+        """The answer is complete: `pieces` are all of it."""
         self.growing, self.stats, self.branch = False, stats, branch
-        self._begin_again()
+        self._reset()
         self._take(pieces)
         self._arrange()
 
     def clear(self) -> None:
-        self._begin_again()
+        self._reset()
         self._arrange()
 
-    def _begin_again(self) -> None:
+    def _reset(self) -> None:
         self._pieces: list[Piece] = []
         self._shown = ""
         self._mark_ends: list[int] = []
-        """Where each piece ends in the text as it is shown."""
+        """Where each piece ends in the shown text."""
 
     def _take(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
@@ -114,17 +114,17 @@ class Answer(Message):
             self._mark_ends.append(len(self._shown))
 
     def _arrange(self) -> None:
-        """Make the rows again and draw those that changed; before there is a width there are none."""
-        if self._coming is not None:
-            self._coming.stop()
-            self._coming = None
+        """Lay out the rows again and draw those that changed; without a width there are none."""
+        if self._arrange_timer is not None:
+            self._arrange_timer.stop()
+            self._arrange_timer = None
         if not self._width:
             return
         start = time.thread_time()
         before, self._rows = self._rows, self._made_rows()
         self._pause = max(SHORTEST_PAUSE, (time.thread_time() - start) / SHARE)
         same = sum(takewhile(bool, map(eq, before, self._rows)))
-        # Those beyond the end too: a blank was drawn where the answer had been longer.
+        # Drops lines below the end too: blanks, drawn after the answer got shorter.
         self._drawn = {y: strip for y, strip in self._drawn.items() if y < same}
         if len(before) == len(self._rows):
             self.refresh(Region(0, same, self.outer_size.width, len(self._rows) - same))
@@ -221,7 +221,7 @@ class Answer(Message):
         ]
 
     def _with_mark(self, run: Run) -> list[Run]:
-        """Blanks at a token's borders are not underlined with it."""
+        """Mark a run, but not the blanks at its ends, which would be underlined."""
         mark = self._pieces[min(bisect_right(self._mark_ends, run.at), len(self._pieces) - 1)].mark
         text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
         if mark == "plain":
@@ -246,7 +246,7 @@ class Answer(Message):
         return self._styles[styles]
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The source of what is selected: Markdown as the model wrote it, lines as long as they are."""
+        """The source of the selection: Markdown as the model wrote it, lines not wrapped."""
         places: list[int] = []
         for y, row in enumerate(self._rows):
             start, end = selection.get_span(y) or (0, 0)
@@ -268,7 +268,7 @@ class Answer(Message):
 
 
 def broken(text: str, width: int) -> list[str]:
-    """Lines with as many of the text's parts as fit; a part is never broken."""
+    """Wrap a text at its separators; a part is never broken."""
     first, *others = text.split(SEPARATOR)
     lines = [first]
     for part in others:

@@ -1,4 +1,4 @@
-"""What lies below the transcript: numbers, waiting prompts, the prompt, the state of the chat, the keys."""
+"""The area below the transcript: numbers, waiting prompts, the prompt, the state of the chat, the keys."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -61,7 +61,7 @@ class QueueList(Static):
 
 
 class Below(Vertical):
-    """Textual draws nothing of it while text streams in the transcript."""
+    """`BLANK`: it has only a background, so that it costs no time while text streams in the transcript."""
 
     app: Program
     BLANK = True
@@ -98,7 +98,7 @@ class Below(Vertical):
             self.show()
 
     def show(self, *, at_once: bool = True) -> None:
-        """Bring everything up to date; if not `at_once`, within `SHOW_SECONDS`."""
+        """Bring everything up to date; without `at_once`, within `SHOW_SECONDS`."""
         self._is_behind = not at_once
         if self._is_behind:
             return
@@ -109,7 +109,7 @@ class Below(Vertical):
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop
             self.screen.refresh_bindings()
-        # Each blink is a frame, and growing text shows that the program is alive.
+        # A blink costs a frame, and growing text already shows that the program is alive.
         area.cursor_blink = chat.running is None
         self.prompt.others_wait = bool(chat.queued)
         editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")

@@ -1,4 +1,4 @@
-"""Code in colours while it grows: a few of its last lines are read again, not all."""
+"""Syntax colours for growing code: only its last lines are lexed again."""
 
 from itertools import takewhile
 
@@ -22,13 +22,13 @@ COLOURS = {
     Token.Generic.Inserted: "$text-success",
     Token.Generic.Heading: "$text-primary",
 }
-"""Of Pygments' kinds of text and those below them. No underline, no slant: these mark tokens."""
+"""Styles by Pygments token type, subtypes included. No underline or italics: those mark drafted tokens."""
 
 STEP = 16
-"""Lines that have to come out the same, read from their first on, before those above are left as they are."""
+"""If the last `STEP` lines get the same colours when lexed alone, those above are not lexed again."""
 
 Coloured = tuple[tuple[str, str], ...]
-"""A line's texts with the style of each."""
+"""A line as (text, style) parts."""
 
 
 class ColouredCode:
@@ -38,10 +38,10 @@ class ColouredCode:
         self.language = language
         self._lexer = _lexer(language)
         self._begin = 0
-        """The line from which on it is read again."""
+        """The first line to lex again."""
 
     def show(self, texts: list[str]) -> None:
-        """Colour these lines; those that are as before keep their colours."""
+        """Colour these lines; unchanged ones keep their colours."""
         same = sum(
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(texts, self.texts, strict=False))
         )
@@ -51,7 +51,7 @@ class ColouredCode:
         self.texts = texts
         self.lines[self._begin :] = self._coloured(texts[self._begin :])
         later = len(texts) - STEP
-        # Within a text of several lines, or a comment, they would come out as something else.
+        # They do not inside a multi-line string or comment.
         if later - self._begin >= STEP and self._coloured(texts[later:]) == self.lines[later:]:
             self._begin = later
 

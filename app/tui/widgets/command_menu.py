@@ -1,4 +1,4 @@
-"""The list of what the typed beginning may become: `/` commands, or the files of an `@`."""
+"""The completion menu: `/` commands, or files after an `@`."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -16,7 +16,7 @@ Choice = SlashCommand | str
 FRAME = 7
 """Columns of margin, border, padding and scrollbar."""
 NARROW = 53
-"""Columns inside below which commands are listed without their values."""
+"""Inner width in columns below which commands are listed without their values."""
 USAGE = 27
 """Columns of a command with its values."""
 
@@ -28,7 +28,7 @@ class CommandMenu(OptionList, can_focus=False):
         super().__init__(markup=False)
         self._choices: tuple[Choice, ...] = ()
         self._whole: int | None = None
-        """The place of the choice that is shown with all its text."""
+        """Index of the choice shown in full."""
         self.display = False
 
     @property

@@ -1,4 +1,4 @@
-"""A comparison in figures: a plot of the lengths, every setting, every category."""
+"""The figures of a comparison: a plot over draft lengths, tables of the settings and categories."""
 
 from collections.abc import Callable, Iterator
 from itertools import cycle
@@ -26,7 +26,7 @@ class ComparisonFigures(VerticalScroll):
 def _parts(record: Record) -> Iterator[Widget]:
     lines = series(record)
     if any(len(line.lengths) >= POINTS_FOR_A_PLOT for line in lines):
-        # Brings numpy along, which a chat does not need.
+        # Imports numpy, which a chat does not need.
         from app.tui.widgets.length_plot import AUTO, LOOKS, LengthPlot
 
         autos = auto_speeds(record)
@@ -44,7 +44,7 @@ def _parts(record: Record) -> Iterator[Widget]:
 
 
 class FittedTable(Static):
-    """A table in its narrow form where the whole one would not fit."""
+    """A table, in its narrow form if the full one does not fit."""
 
     def __init__(self, draw: Callable[[bool], Table]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class FittedTable(Static):
         self._narrow: bool | None = None
 
     def on_resize(self) -> None:
-        # Laid out anew only afterwards: a height that changes while it is being given is not noticed.
+        # After the layout: a height that changes during it goes unnoticed.
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:

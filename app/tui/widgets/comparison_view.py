@@ -1,4 +1,4 @@
-"""A comparison as it is drawn: its prompt, two texts side by side or the figures, and the verdict."""
+"""A comparison on the screen: its prompt, two texts side by side or the figures, and the verdict."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -49,7 +49,7 @@ class ComparePane(VerticalScroll, can_focus=False):
         self.border_subtitle = counted(event.tokens, "token")
 
     def end(self, runs: Sequence[Stats]) -> None:
-        """Show a run: the median time of its repeats, and how much of its own draft was accepted."""
+        """Show the median decoding time of the repeats, and the drafting figures of the first."""
         seconds, first = median(run.decode_seconds for run in runs), runs[0]
         drafting = f", {text}" if (text := drafting_text(first)) else ""
         tokens = "" if first.draft_n else f"{counted(first.tokens, 'token')} in "
@@ -62,7 +62,7 @@ class ComparePane(VerticalScroll, can_focus=False):
 
 
 class ComparisonView(Vertical):
-    """Fills while a plan runs, then shows its record, in which the keys walk prompts and settings."""
+    """Shows a plan while it runs, then its record; keys move through prompts and settings."""
 
     app: Program
 
@@ -70,11 +70,11 @@ class ComparisonView(Vertical):
         super().__init__()
         self._record: Record | None = None
         self._prompt = 0
-        self._raced = -1
-        """The prompt of the bars."""
+        self._bars_prompt = -1
+        """Index of the prompt that the bars show."""
         self._setting = 0
         self._growing: ComparePane | None = None
-        """The one that the run fills, if it is the first of its setting."""
+        """The pane of the current run; None for warm-ups and repeats."""
         self._plain = ComparePane("Without drafting", "plain")
         self._drafted = ComparePane("With drafting", "drafted")
         self._figures = ComparisonFigures(id="figures")
@@ -99,12 +99,12 @@ class ComparisonView(Vertical):
     def begin_run(self, plan: Plan, run: Run) -> None:
         self._show_prompt(plan.questions[run.prompt].prompt.prompt)
         bars = self._race.bars
-        if run.prompt != self._raced:
+        if run.prompt != self._bars_prompt:
             bars.clear()
-            self._raced = run.prompt
+            self._bars_prompt = run.prompt
         setting = plan.settings[run.setting]
         bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
-        # The repeats are the same text.
+        # Repeats give the same text.
         self._growing = self._pane_of(setting) if not run.warm_up and run.repeat == 0 else None
         if self._growing is not None:
             if run.prompt != self._prompt:
@@ -141,7 +141,7 @@ class ComparisonView(Vertical):
             self._show_texts(self._record)
 
     def walk_settings(self, step: int) -> None:
-        """The figures show all settings: they scroll."""
+        """Show another setting; the figures, which show all of them, scroll instead."""
         if self._record is not None and self._views.current == "figures":
             self._figures.scroll_relative(y=step * 2, animate=False, immediate=True)
         elif self._record is not None:
@@ -167,7 +167,7 @@ class ComparisonView(Vertical):
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
     def _show_verdict(self, record: Record) -> None:
-        """Of the best setting, where there are several."""
+        """Show the verdict of the best setting."""
         place = max(record.drafting, key=lambda place: record.comparison(place).ratio)
         one, (gain, sure) = record.comparison(place), headline(record, place)
         which = f"{record.settings[place].label}: " if len(record.drafting) > 1 else ""

@@ -31,7 +31,7 @@ class ConversationView:
         self._below = below
         self._unsent = unsent
         self._live, self._live_id = Answer(), ""
-        """The answer that grows, and its message's id; none without that."""
+        """The growing answer and its message's id; the id is empty if none grows."""
         transcript.make = self._widget
         self.notices = Notices()
         self.show_marks(marks)
@@ -54,7 +54,7 @@ class ConversationView:
         self._transcript.put(prompt.id)
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """Begin one, or go on in its widget with another pair."""
+        """Begin an answer, or continue in its widget with another pair."""
         if answer.id != self._live_id:
             self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
             self._live_id = answer.id

@@ -1,4 +1,4 @@
-"""Downloads in words: a line each beside the pairs, a few characters in the chat, a sentence at their end."""
+"""Downloads as text: a line each below the pairs, a few characters in the chat, a sentence at the end."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,10 @@ BAR_CELLS = 8
 
 
 class DownloadList(Static):
-    """What is downloaded, was paused, cancelled or failed; takes no room where there is nothing."""
+    """Running, waiting, paused, cancelled and failed downloads; hidden if there are none."""
 
     def show(self, jobs: Sequence[PullJob], chosen: PairSpec | None, keys: Keys) -> None:
-        """There may not be room for all: first what runs, then the chosen pair's, then the rest."""
+        """Show the running one, then the chosen pair's, then the rest: they may not all fit."""
         jobs = sorted(jobs, key=lambda job: (job.state != "running", job.pair != chosen))
         self.display = bool(jobs)
         self.update(Content("\n".join(download_line(job, keys) for job in jobs)))

@@ -15,7 +15,7 @@ SAMPLES_SHOWN = 8
 POSITIONS_SHOWN = 8
 
 NEARLY_FULL = 0.8
-"""The share of the context from which on it is marked."""
+"""Share of the context in use above which it is highlighted."""
 
 
 def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineItem]:
@@ -68,14 +68,14 @@ def stored_line(message: ChatMessage) -> str:
 
 
 def branch_label(branches: Sequence[ChatMessage], message: ChatMessage) -> str:
-    """`‹2/3›`, or nothing where there is one branch only."""
+    """`‹2/3›`; empty if there is one branch only."""
     if len(branches) < 2:
         return ""
     return f"‹{[m.id for m in branches].index(message.id) + 1}/{len(branches)}›"
 
 
 def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
-    """The gauges of one answer, live or ended: speed, acceptance, who drafts, where the time goes, memory."""
+    """The gauges of one answer, live or ended: speed, acceptance, drafter, share of drafting, memory."""
     latest = log.latest
     if latest is None:
         return
@@ -108,7 +108,7 @@ def _drafter(played: DraftRound) -> LineItem:
 
 
 def stats_line(event: TurnEnded, max_tokens: int) -> str:
-    """The line under a finished answer: 75 columns, what 80 leave, with every figure at four digits."""
+    """The line under a finished answer; with four-digit figures it takes 75 columns, which fit into 80."""
     stats = event.stats
     if not stats.tokens:
         stopped = event.finish_reason == "cancelled"

@@ -1,4 +1,4 @@
-"""Paths that the `@` in a prompt may become: files below the working folder, or of a folder that is named."""
+"""Completions of the `@` in a prompt: files below the working folder, or of a folder that is named."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def matching(paths: list[str], typed: str) -> list[str]:
-    """The paths that have the typed characters in their order, the best first; a folder ends with a /."""
+    """The paths that contain the typed characters in order, best match first; a folder ends with a /."""
     if typed.startswith(("/", "~", "..")):
         return _in_folder(typed)
     order = re.compile(".*?".join(map(re.escape, typed)), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The words of a search, marked in the text as it is drawn: no text can pass for a mark."""
+"""Marks the words of a search in text as it is drawn, so that no text can imitate a mark."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -17,7 +17,7 @@ FOUND = "bold underline $text-warning on $warning-muted"
 
 
 def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Begin and end of every place with one of the words, whole visible characters."""
+    """Start and end of each occurrence of a word, extended to whole graphemes."""
     wanted = sorted({one_line(word) for word in words} - {""}, key=len, reverse=True)
     if not wanted:
         return []

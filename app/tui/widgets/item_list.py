@@ -1,10 +1,10 @@
-"""A list of which the highlighted item stays in sight."""
+"""A list that keeps its highlighted item in view."""
 
 from textual.widgets import OptionList
 
 
 class ItemList(OptionList):
-    """Textual scrolls to it before new items have places, and not where the list gets shorter."""
+    """Textual scrolls to it before new items are laid out, and not when the list gets shorter."""
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         super().watch_highlighted(highlighted)

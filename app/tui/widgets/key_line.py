@@ -1,4 +1,4 @@
-"""The last line of a screen: its keys, whole ones only, those that matter most where not all of them fit."""
+"""The last line of a screen: its keys, uncut; the most important ones if not all fit."""
 
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
@@ -16,7 +16,7 @@ WIDE, COMPACT = " {key} {label} ", "{key} {label}"
 
 
 class KeyLine(Static):
-    """One widget: Textual's own makes one of each key anew, and cuts a key in two where the line ends."""
+    """One widget: Textual's footer makes a new one per key, and cuts a key at the end of the line."""
 
     app: Program
     ALLOW_SELECT = False
@@ -33,7 +33,7 @@ class KeyLine(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
         self.keys: list[tuple[Content, ActiveBinding]] = []
-        """What is shown, from the left."""
+        """The keys shown, from the left."""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
@@ -42,12 +42,12 @@ class KeyLine(Static):
         self.call_after_refresh(self._show_keys)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        heard = self._under(event.x)
-        self.tooltip = heard.tooltip or None if heard else None
+        active = self._under(event.x)
+        self.tooltip = active.tooltip or None if active else None
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        if heard := self._under(event.x):
-            self.app.simulate_key(heard.binding.key)
+        if active := self._under(event.x):
+            self.app.simulate_key(active.binding.key)
 
     def _bindings_changed(self, screen: Screen[object]) -> None:
         if screen.app.app_focus and self.is_attached and screen is self.screen:
@@ -56,58 +56,58 @@ class KeyLine(Static):
     def _show_keys(self) -> None:
         if not self.is_attached:
             return
-        known = self._known()
-        keys, gap = [(self._text(heard, WIDE), heard) for heard in known], Content("")
+        available = self._available()
+        keys, gap = [(self._text(active, WIDE), active) for active in available], Content("")
         if _cells(keys) > self.size.width:
-            keys, gap = self._most_important(known), Content(" ")
+            keys, gap = self._most_important(available), Content(" ")
         if keys != self.keys:
             self.keys = keys
             self.update(gap.join(text for text, _ in keys))
 
-    def _text(self, heard: ActiveBinding, how: str) -> Content:
-        key, binding = self.app.get_key_display(heard.binding), heard.binding
+    def _text(self, active: ActiveBinding, how: str) -> Content:
+        key, binding = self.app.get_key_display(active.binding), active.binding
         text = Content(how.format(key=key, label=binding.description))
         start = len(text.plain) - len(text.plain.lstrip())
         text = text.stylize("bold $footer-key-foreground", start, start + len(key))
-        return text if heard.enabled else text.stylize("$text-muted")
+        return text if active.enabled else text.stylize("$text-muted")
 
     def _under(self, x: int) -> ActiveBinding | None:
         """The key at a column."""
         end, gap = 0, int(bool(self.keys) and not self.keys[0][0].plain.startswith(" "))
-        for text, heard in self.keys:
+        for text, active in self.keys:
             end += text.cell_length
             if x < end:
-                return heard
+                return active
             end += gap
         return None
 
-    def _known(self) -> list[ActiveBinding]:
-        """One key per action: what has the focus first, the app last, then the command palette's."""
+    def _available(self) -> list[ActiveBinding]:
+        """One key per action: those of the focus first, the app's last, then the command palette's."""
         chain: list[DOMNode] = list((self.screen.focused or self.screen).ancestors_with_self)
         order = list(default_keys())
         found: dict[str, ActiveBinding] = {}
-        active = self.screen.active_bindings
-        for heard in active.values():
-            if heard.binding.show and heard.binding.id in order and self.app.applies(heard.binding.action):
-                found.setdefault(str(heard.binding.id), heard)
+        bindings = self.screen.active_bindings
+        for active in bindings.values():
+            if active.binding.show and active.binding.id in order and self.app.applies(active.binding.action):
+                found.setdefault(str(active.binding.id), active)
         for binding in passed_on(self.screen):
-            # That Enter takes what is chosen goes without saying.
+            # Enter on a list needs no explanation.
             if binding.show and binding.id and binding.key != "enter" and self.app.applies(binding.action):
                 pressed = binding.with_key(self.app.keys.of(binding.id)[0])
                 found.setdefault(binding.id, ActiveBinding(self.screen, pressed, True, binding.tooltip))
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
-        return [*ours, *(active[key] for key in [self.app.COMMAND_PALETTE_BINDING] if key in active)]
+        return [*ours, *(bindings[key] for key in [self.app.COMMAND_PALETTE_BINDING] if key in bindings)]
 
-    def _most_important(self, known: list[ActiveBinding]) -> list[tuple[Content, ActiveBinding]]:
-        """As many as fit: before all others the help and the way out."""
+    def _most_important(self, available: list[ActiveBinding]) -> list[tuple[Content, ActiveBinding]]:
+        """As many as fit, the help key and Escape before all others."""
         kept: list[ActiveBinding] = []
         left = self.size.width + 1  # no gap after the last one
-        for heard in sorted(known, key=lambda heard: not _comes_first(str(heard.binding.id))):
-            left -= self._text(heard, COMPACT).cell_length + 1
+        for active in sorted(available, key=lambda active: not _comes_first(str(active.binding.id))):
+            left -= self._text(active, COMPACT).cell_length + 1
             if left < 0:
                 break
-            kept.append(heard)
-        return [(self._text(heard, COMPACT), heard) for heard in known if heard in kept]
+            kept.append(active)
+        return [(self._text(active, COMPACT), active) for active in available if active in kept]
 
 
 def _cells(keys: list[tuple[Content, ActiveBinding]]) -> int:
@@ -115,7 +115,7 @@ def _cells(keys: list[tuple[Content, ActiveBinding]]) -> int:
 
 
 def passed_on(screen: Screen[object]) -> list[Binding]:
-    """The own bindings of a screen whose list has the focus: with their keys it does the same, or nothing."""
+    """A screen's own bindings, if its list has the focus: the list's bindings hide them and do the same."""
     if not isinstance(screen.focused, OptionList):
         return []
     own = [binding for binding in screen.BINDINGS if isinstance(binding, Binding)]

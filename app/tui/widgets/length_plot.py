@@ -13,19 +13,19 @@ from app.compare.plots import Series
 
 LOOKS = (("text-success", "●"), ("text-warning", "◆"), ("text-secondary", "■"), ("text-error", "▲"),
          ("foreground", "×"), ("text-muted", "+"))  # fmt: skip
-"""A colour of the theme and a marker per line: the marker is the cue where there is no colour."""
+"""A colour of the theme and a marker per line: the marker tells lines apart without colours."""
 
 AUTO, DASHES = "╌", 120
-"""The line of what auto brought, and of how many marks it is made."""
+"""The marker of the line at auto's speed, and the number of steps along it."""
 TICKS = 4
-"""Above 0, at most: the plot may be six lines high, and two ticks on one line would hide each other."""
+"""Most ticks above 0: the plot may be six lines high, and two ticks on one line would hide each other."""
 
 
 class LengthPlot(PlotWidget, can_focus=False):
     """One line per drafter and temperature; 0 is plain decoding."""
 
     def __init__(self, lines: Sequence[Series], autos: Mapping[str, float] = MappingProxyType({})) -> None:
-        """`autos`: tokens per second with the length that auto chose, by the labels of lines."""
+        """`autos`: line label to the tokens per second with the draft length that auto chose."""
         super().__init__()
         self.lines = tuple(lines)
         self.autos = autos
@@ -36,7 +36,7 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
 
     def on_show(self) -> None:
-        # Its canvases have a size only now.
+        # The plot's canvases have no size before.
         self.call_after_refresh(self.refresh, layout=True)
 
     def _draw(self) -> None:

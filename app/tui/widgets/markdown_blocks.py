@@ -1,4 +1,4 @@
-"""Parsed Markdown as lines of a width. Nothing is hidden: HTML is text, link targets are written out."""
+"""Lays out parsed Markdown in lines. Nothing is hidden: HTML is text, link targets are written out."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,7 +14,7 @@ from app.tui.widgets.wrapping import Line, Run, Styles, cells, exact, text_of, w
 PARSER = (
     MarkdownIt("commonmark", {"html": False})
     .enable(["strikethrough", "table"])
-    # A definition or an underline that comes later would change what is on the screen already.
+    # A later link definition or heading underline would change lines already on the screen.
     .disable(["reference", "lheading", "text_join"])
 )
 
@@ -31,9 +31,9 @@ _LISTS = ("bullet_list", "ordered_list")
 _COPY = " copy "
 _TAB = "    "
 _BETWEEN = "  "
-"""Columns of a table."""
+"""Between the columns of a table."""
 _NARROW = 12
-"""Columns of the screen in which nothing is indented any more."""
+"""Up to this width in columns nothing is indented."""
 
 
 def code_blocks(text: str) -> list[str]:
@@ -41,7 +41,7 @@ def code_blocks(text: str) -> list[str]:
 
 
 def blocks(source: str) -> Iterator[SyntaxTreeNode]:
-    """Parse; the blocks that are not within another, of lists their items."""
+    """Parse; yield the top-level blocks, of a list its items."""
     for node in SyntaxTreeNode(PARSER.parse(source)).children:
         yield from node.children if node.type in _LISTS else (node,)
 
@@ -54,9 +54,9 @@ class Page:
     """Draws the blocks of one source, in their order."""
 
     def __init__(self, source: str, begin: int, codes: dict[int, ColouredCode], styles: Styles = ()) -> None:
-        """`begin`: where the source begins in the whole text, of which the lines tell the places.
+        """`begin`: offset of the source in the whole text; the lines refer to offsets in that text.
 
-        `codes`: code by its place in the whole text, kept from one page to the next. `styles`: of all text.
+        `codes`: code by its offset in the whole text, kept for the next page. `styles`: for all text.
         """
         self._source = source
         self._begin = begin
@@ -66,10 +66,10 @@ class Page:
         self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
         self._blank = [not line.strip(" \t>") for line in lines]
         self._at = 0
-        """Where the next text is looked for."""
+        """Offset from which the next text is searched."""
 
     def place(self, node: SyntaxTreeNode) -> int:
-        """Where a block begins in the whole text."""
+        """Offset of a block in the whole text."""
         return self._begin + self._starts[first_line(node)]
 
     def follows_blank(self, node: SyntaxTreeNode) -> bool:
@@ -98,7 +98,7 @@ class Page:
                 return wrapped(self._inline(node, self._styles), width)
 
     def _children(self, node: SyntaxTreeNode, width: int) -> list[Line]:
-        """One below the other, an empty line between where the source has one."""
+        """The children one below the other, with the source's empty lines between them."""
         out: list[Line] = []
         for child in node.children:
             if out and self.follows_blank(child):
@@ -172,14 +172,14 @@ class Page:
         return [run for child in node.children for run in self._inline(child, styles)]
 
     def _found(self, text: str, written: str, styles: Styles) -> list[Run]:
-        """The text with the place where it is written in the source, after what was found before."""
+        """The text with its offset in the source, searched after the previous text."""
         at = self._find(written)
         if text == written and self._source.startswith(text, at):
             return _with_tabs(text, styles, self._begin + at)
         return [Run(text, styles, self._begin + at, self._at - at)]
 
     def _find(self, written: str) -> int:
-        """What cannot be found, for it is written in another way, has the place of what follows it."""
+        """Offset of a text in the source; of what follows it if the source spells it differently."""
         at = self._source.find(written, self._at)
         if at < 0:
             return self._at
@@ -222,7 +222,7 @@ def _aligned(line: Line, size: int, style: str) -> Line:
 
 
 def _columns(wanted: Sequence[int], width: int) -> list[int]:
-    """Widths of a table's columns: what they want, less of the widest where there is no room."""
+    """Widths of a table's columns: as wanted, the widest shrunk until they fit."""
     room = width - len(_BETWEEN) * (len(wanted) - 1)
     out = [max(1, size) for size in wanted]
     while sum(out) > room and max(out) > 1:

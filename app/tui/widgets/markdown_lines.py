@@ -1,4 +1,4 @@
-"""Markdown as lines while it grows: what is complete is drawn once, the last block with each growth."""
+"""Lays out growing Markdown: complete blocks once, the last block again each time."""
 
 from app.tui.widgets.coloured_code import ColouredCode
 from app.tui.widgets.markdown_blocks import Page, blocks, first_line
@@ -8,31 +8,31 @@ from app.tui.widgets.wrapping import Line, Styles
 class MarkdownLines:
     """Lines of a text that is safe to print.
 
-    A block is complete where another one begins in a complete line: no text to come can change it then,
-    for definitions and underlines are no part of this Markdown.
+    A block is complete once another one begins in a complete line: no later text can change it, since this
+    Markdown has no link definitions and no heading underlines.
     """
 
     def __init__(self, styles: Styles = ()) -> None:
-        """`styles`: of all text."""
+        """`styles`: for all text."""
         self._styles = styles
-        self._begin_again(0, 1)
+        self._reset(0, 1)
 
-    def _begin_again(self, begin: int, width: int) -> None:
+    def _reset(self, begin: int, width: int) -> None:
         self._begin, self._width = begin, width
         self._text = ""
         self.lines: list[Line] = []
         self.codes: dict[int, ColouredCode] = {}
-        """Blocks of code by their place."""
+        """Code blocks by offset."""
         self._open = (0, 0)
-        """Where the open block begins, in the text and in the lines."""
+        """Start of the block to lay out again next, in the text and in the lines."""
 
     def show(self, text: str, begin: int, width: int) -> None:
-        """Draw a text, of which the one before may be the beginning.
+        """Lay out a text, which usually continues the previous one.
 
-        `begin`: its own, in a longer one, of which the lines tell the places.
+        `begin`: its offset in a longer text, whose offsets the lines refer to.
         """
         if (begin, width) != (self._begin, self._width) or not text.startswith(self._text):
-            self._begin_again(begin, width)
+            self._reset(begin, width)
         elif text == self._text:
             return
         self._text = text

@@ -1,4 +1,4 @@
-"""The messages of the conversation, which show the words of a search."""
+"""The widgets of messages, which mark the words of a search."""
 
 from textual.content import Content
 from textual.reactive import reactive

@@ -22,7 +22,7 @@ from app.tui.widgets.unsent_prompts import UnsentPrompts
 
 
 class MessageActions:
-    """Acts on the chosen message of the transcript, or on the last one; raises `BadInput` where it cannot."""
+    """Acts on the chosen message of the transcript, or the last one; raises `BadInput` if it cannot."""
 
     def __init__(self, chat: OpenChat, transcript: Transcript, unsent: UnsentPrompts) -> None:
         self._chat = chat
@@ -61,7 +61,7 @@ class MessageActions:
         self._chat.view.show()
 
     def regenerate(self, seed: str) -> None:
-        """Another answer to a prompt, beside the first: `new` seed or the `same`."""
+        """Another answer to a prompt, beside the first, with a `new` seed or the `same`."""
         if seed not in ("new", "same"):
             raise BadInput(f"'{seed}' is neither new nor same.")
         self._idle("ask again")
@@ -115,7 +115,7 @@ class MessageActions:
         self._transcript.go_to(message_id, words)
 
     def copy(self, value: str) -> str:
-        """A message; or, as `code N`, a code block of an answer: without N the next one each time."""
+        """Copy a message, or with `code N` a code block of an answer; without N the next one each time."""
         what, _, number = value.partition(" ")
         if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
@@ -169,14 +169,14 @@ class MessageActions:
         return message
 
     def _code(self) -> tuple[ChatMessage, list[str]]:
-        """An answer and its code blocks, one at least."""
+        """An answer and its code blocks, at least one."""
         answer = self._answer()
         if not (blocks := code_blocks(answer.text)):
             raise BadInput("There is no code block in this answer.")
         return answer, blocks
 
     def _branch(self, side: str) -> ChatMessage:
-        """The one before or after the branch in view."""
+        """The branch before or after the one in view."""
         message = self._chosen() or self._branching()
         branches = self._chat.conversation.tree.branches(message)
         if len(branches) < 2:

@@ -1,4 +1,4 @@
-"""What the program itself says: toasts, as long as reading them takes; `/notices` has them all again."""
+"""Messages from the program: toasts, shown as long as reading takes; `/notices` lists them."""
 
 import time
 from collections import deque
@@ -18,11 +18,11 @@ SEVERITIES: dict[Kind, SeverityLevel] = {
 SECONDS: dict[Kind, float] = {"info": 4.0, "mistake": 2.0, "warning": 8.0, "error": 20.0}
 """How long a toast stays at least."""
 CHARACTERS_A_SECOND = 15
-"""That a person reads."""
+"""A person's reading speed."""
 LEAST_SECONDS = 0.001
 KEPT = 200
 LONGEST, TOAST = 1500, 400
-"""Characters: a notice may quote what a person pasted."""
+"""Characters kept and shown: a notice may quote a long pasted text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Notice:
 
 
 class Toasted(Notification):
-    """Where its time ends just as a screen shows it, Textual would wait for less than no time: for ever."""
+    """Its time may end just as a screen shows it. Textual would then wait a negative time: for ever."""
 
     @property
     def time_left(self) -> float:
@@ -55,11 +55,11 @@ class Notices:
         """When the last warning or error has been read."""
 
     def keep(self, text: str, kind: Kind = "info") -> None:
-        """Without a toast: what it says is on the screen."""
+        """Add to the list, without a toast: the screen shows the same."""
         self.kept.append(Notice(shortened(text, LONGEST), kind))
 
     def show(self, app: App[Any], text: str, kind: Kind = "info") -> None:
-        """Show it in the place of what was read."""
+        """Show a toast in place of those that were read."""
         self.keep(text, kind)
         self.clear_read(app)
         seconds = SECONDS[kind] + min(len(text), TOAST) / CHARACTERS_A_SECOND
@@ -69,13 +69,13 @@ class Notices:
         show_toast(app, toast, seconds, SEVERITIES[kind])
 
     def clear_read(self, app: App[Any]) -> None:
-        """Take the toasts away, unless there is a warning or an error that takes longer to read."""
+        """Remove the toasts, unless a warning or an error takes longer to read."""
         if time.monotonic() >= self._needed_until:
             app.clear_notifications()
 
 
 def shortened(text: str, longest: int) -> str:
-    """The text without its middle where it is too long: what happened comes first, what to do last."""
+    """A long text without its middle: what happened comes first, what to do last."""
     if len(text) <= longest:
         return text
     half = longest // 2

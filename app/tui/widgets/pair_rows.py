@@ -1,4 +1,4 @@
-"""Pairs as rows of a list and, one of them, in full."""
+"""Pairs as rows of a list, and one pair in full."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ BAR_STYLES: dict[Verdict, str] = {
     "fits": "$text-success", "tight": "$text-warning", "does not fit": "$text-error"
 }  # fmt: skip
 WIDE = 80
-"""Columns of a terminal that has room for more than names, sizes and what is here."""
+"""Terminal columns from which rows have more than name, size and state."""
 WITH_LICENCE = 100
-"""Columns of a terminal that has room for licences and predicted speeds."""
+"""Terminal columns from which rows have licences and predicted speeds."""
 
 SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 
@@ -35,7 +35,7 @@ def header(*, width: int, predicts: bool) -> str:
 
 
 def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
-    """Quiet where the pair does not fit."""
+    """A pair's row, muted if the pair does not fit."""
     pair = facts.pair
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
     size = size_text(pair.download_bytes) if pair.download_bytes else "here"
@@ -55,7 +55,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 
 
 def about(facts: Facts) -> Content:
-    """Everything about a pair: what it is, then who may draft for its target."""
+    """Everything about a pair: its name, its drafters, its other facts."""
     name, *lines = details(facts).split("\n")
     return Content.assemble(
         (f"{name}\n", "bold"), drafted_by(facts.drafters), f"\n+ {one_line(made_here(facts.pair))}",
@@ -64,13 +64,13 @@ def about(facts: Facts) -> Content:
 
 
 def drafted_by(drafters: Sequence[FittingDrafter]) -> Content:
-    """One per line, and whether it is here."""
+    """The drafters, one per line, each marked as installed or not."""
     rows = [f"{'✓' if drafter.here else '↓'} {drafter_row(drafter)}" for drafter in drafters]
     return Content.assemble(("Drafted by\n", "$text-accent"), "\n".join([*rows, f"✓ {NO_FILES}"]))
 
 
 def state(facts: Facts, job: PullJob | None, *, in_use: bool) -> str:
-    """Its download while there is one to come, then whether it is here, then whether it would fit."""
+    """A pair's unfinished download, else whether it is installed, else whether it would fit."""
     if job is not None and job.state == "running":
         return f"↓ {job.progress.fraction:.0%}" if job.progress else "↓ asking"
     if job is not None and job.state in ("waiting", "paused", "failed"):
@@ -88,7 +88,7 @@ def memory_bar(fit: Fit) -> Content:
 
 
 def _speeds(facts: Facts) -> str:
-    """Plain, then with the pair's draft or another drafter that is here, whichever is faster."""
+    """Plain speed, then drafted: with the pair's draft or another installed drafter, the faster one."""
     if (expected := facts.expected) is None:
         return "unknown"
     heads = [one.speed for one in facts.drafters if one.speed and one.here and one.kind != MODEL]

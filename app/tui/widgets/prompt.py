@@ -1,4 +1,4 @@
-"""Where the person writes: grows to eight lines, Enter sends, `/` offers commands, `@` files."""
+"""The prompt input: grows to eight lines, Enter sends, `/` offers commands, `@` files."""
 
 import asyncio
 import re
@@ -29,7 +29,7 @@ _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 
 PASTED = "pasted text"
 LONGEST_LINES, LONGEST_CHARACTERS = 20, 2000
-"""Of a paste that is written into the prompt; a longer one is shown by its length."""
+"""Largest paste that is inserted into the prompt; a longer one is attached and shown by its length."""
 
 
 class AttachmentList(Static):
@@ -65,7 +65,7 @@ class Prompt(Vertical):
         self.others_wait = False
         """Prompts wait for the answer in progress; Up takes the last of them back."""
         self.drafters: tuple[str, ...] = ()
-        """Those of the loaded pair."""
+        """The loaded pair's drafters."""
         self._files = AttachmentList()
         self._given_back = ""
         self._given_back_title = ""
@@ -89,7 +89,7 @@ class Prompt(Vertical):
 
     @property
     def title(self) -> str:
-        """Where the text comes from, if it was given back and is unchanged."""
+        """`not sent yet` if the text was put back and is unchanged; else empty."""
         return self._given_back_title if self.area.text == self._given_back else ""
 
     def stash(self) -> bool:
@@ -113,7 +113,7 @@ class Prompt(Vertical):
         return files
 
     def open_pasted(self) -> None:
-        """Write the long texts that were pasted into the prompt."""
+        """Insert the attached long pastes into the prompt."""
         pasted = [file for file in self.attachments if file.name == PASTED]
         if pasted:
             self._files.show(*(file for file in self.attachments if file not in pasted))
@@ -143,7 +143,7 @@ class Prompt(Vertical):
         if self._paths is None:
             self._paths = []  # while they are listed
             self._paths = await asyncio.to_thread(files_below, Path.cwd())
-        # A name that cannot be written into the prompt as it is would name no file there.
+        # A name with characters that the prompt replaces would name no file there.
         self.menu.offer([path for path in matching(self._paths, typed) if printable(path) == path])
 
     def _offer_commands(self) -> None:
@@ -152,20 +152,20 @@ class Prompt(Vertical):
         self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
 
     def _takes_paste(self, text: str) -> bool:
-        """Keep a long text beside the prompt; return whether it was one."""
+        """Attach a long text; return whether it was long."""
         is_long = len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES
         if is_long:
             self.attach(Attachment(PASTED, text))
         return is_long
 
     def _takes_key(self, key: str) -> bool:
-        """Use a key that is not about the text itself; return whether it was one."""
+        """Handle a key that does not edit the text; return whether it was handled."""
         if self._typed_path is None and self.area.text != self._offered_for:
-            self._offer_commands()  # the key overtook the message on what was typed
+            self._offer_commands()  # the key came before the message about the changed text
         if self.menu.is_open:
             return self._moves_in_menu(key)
         if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
-            self.open_pasted()  # it is the prompt
+            self.open_pasted()  # the pasted text is the prompt
             return False
         if key == "backspace" and not self.area.text:
             self._files.show(*self.attachments[:-1])
@@ -216,7 +216,7 @@ class Prompt(Vertical):
             self.post_message(CommandChosen(choice))
 
     def _complete(self, path: str) -> None:
-        """Write the path out where its beginning was typed; what is in a folder is offered next."""
+        """Complete the typed path; after a folder, its files are offered next."""
         mention, (row, column) = self._mention, self.area.cursor_location
         if mention is not None:
             written = f'@"{path}"' if " " in path else f"@{path}"
@@ -230,6 +230,6 @@ class Prompt(Vertical):
 
     @property
     def _typed_path(self) -> str | None:
-        """The path just before the cursor as far as it is typed; None if no path is typed."""
+        """The partial path just before the cursor; None if there is none."""
         mention = self._mention
         return mention and (mention["quoted"] or mention["plain"] or "")

@@ -1,4 +1,4 @@
-"""The text being written, in the prompt: which keys send it, break its lines, edit it elsewhere."""
+"""The prompt's text area: the keys that send the text, begin a line, open an editor."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
 
 HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, {app.help} for help")
-"""For an empty prompt: the first that is no wider than it."""
+"""For an empty prompt: the first that fits."""
 
 
 class PromptArea(TextArea):
@@ -55,10 +55,10 @@ first line brings earlier prompts back."""
     ]  # fmt: skip
 
     class QueueSentAtOnce(Message):
-        """The key that sends at once, where there is no text."""
+        """The send-at-once key was pressed without text."""
 
     def __init__(self, takes_key: Callable[[str], bool], takes_paste: Callable[[str], bool]) -> None:
-        """`takes_key` and `takes_paste` are asked first about every key and pasted text."""
+        """`takes_key` and `takes_paste` get every key and paste first, and return whether they handled it."""
         super().__init__(compact=True, highlight_cursor_line=False)
         self._takes_key = takes_key
         self._takes_paste = takes_paste
@@ -90,7 +90,7 @@ first line brings earlier prompts back."""
         self.insert("\n")
 
     def on_key(self, event: Key) -> None:
-        """Not left to priority bindings: those overtake letters that were typed before them."""
+        """Keys are handled here, since priority bindings would run before letters typed earlier."""
         if self._takes_key(event.key):
             pass
         elif event.key in self.app.keys.of("prompt.send"):
@@ -111,7 +111,7 @@ first line brings earlier prompts back."""
         self.call_after_refresh(self.scroll_cursor_visible)
 
     def render_line(self, y: int) -> Strip:
-        # Where a wide terminal gets narrow, the sides of before leave no column; Textual fails there (8.2.8).
+        # When a wide terminal gets narrow, the old padding leaves no column: Textual 8.2.8 fails then.
         return super().render_line(y) if self.content_size.width else Strip.blank(0)
 
     def load_text(self, text: str) -> None:
@@ -119,7 +119,7 @@ first line brings earlier prompts back."""
 
     @property
     def row(self) -> int:
-        """The cursor's line, long lines broken."""
+        """The cursor's line, counting wrapped lines."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
 
     def _submit(self, *, at_once: bool) -> None:
@@ -129,7 +129,7 @@ first line brings earlier prompts back."""
 
 
 def edited(app: App[Any], text: str) -> str:
-    """The text after `$VISUAL` or `$EDITOR` was left.
+    """The text as edited in `$VISUAL` or `$EDITOR`.
 
     Raises:
         BadInput: there is no editor, it failed, or it cannot run here.

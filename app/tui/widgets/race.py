@@ -1,4 +1,4 @@
-"""Plain and drafted decoding as two bars: they race while they run; in the end their length is the speed."""
+"""Plain and drafted decoding as two bars: a race while they run, then bars as long as the speeds."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from textual.widgets import Digits, Static
 from app.shell.number_text import smooth_bar
 
 LABEL, SPEED = 8, 12
-"""Columns before and behind a bar."""
+"""Columns before and after a bar."""
 GOOD, BAD = "$text-success", "$text-warning"
 WIDE, TALL = 60, 18
 """Columns and lines of a terminal that has room for large digits."""
@@ -22,14 +22,14 @@ WIDE, TALL = 60, 18
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How it ended. Speeds are tokens per second."""
+    """The result. Speeds are tokens per second."""
 
     ratio: float
     plain: float
     drafted: float
     won: bool
     which: str
-    """Names the setting, where there are several."""
+    """Names the setting if there are several; else empty."""
     gain: str
     sure: str
 
@@ -40,12 +40,12 @@ class Verdict:
 
 @dataclass(slots=True)
 class Runner:
-    """One answer on its way."""
+    """One answer in the race."""
 
     label: str
     style: str
     steps: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds of decoding, and how many tokens it had by then."""
+    """(seconds of decoding, tokens by then)."""
     tokens_per_second: float = 0.0
 
     def begin(self) -> None:
@@ -57,51 +57,51 @@ class Runner:
 
 
 class Bars(Widget):
-    """The two run one after the other; who is through runs again beside the other, as fast as it was."""
+    """The two runs follow each other; the finished one is replayed beside the other, at its own speed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.plain, self.drafted = Runner("plain", "$text-muted"), Runner("drafted", GOOD)
-        self._on: Runner | None = None
-        """The one that runs now."""
-        self._most = 1
-        """Tokens that an answer may have."""
+        self._current: Runner | None = None
+        """The current run."""
+        self._token_limit = 1
+        """Token limit of the answers."""
 
     def clear(self) -> None:
         self.plain.begin()
         self.drafted.begin()
         self.drafted.style = GOOD
-        self._on = None
+        self._current = None
         self.refresh()
 
-    def begin(self, runner: Runner, most: int) -> None:
+    def begin(self, runner: Runner, token_limit: int) -> None:
         runner.begin()
-        self._on, self._most = runner, most
+        self._current, self._token_limit = runner, token_limit
         self.refresh()
 
     def add(self, seconds: float, tokens: int, tokens_per_second: float) -> None:
-        if self._on is not None:
-            self._on.steps.append((seconds, tokens))
-            self._on.tokens_per_second = tokens_per_second
+        if self._current is not None:
+            self._current.steps.append((seconds, tokens))
+            self._current.tokens_per_second = tokens_per_second
             self.refresh()
 
     def show(self, plain: float, drafted: float, style: str) -> None:
-        """How fast the two were in the end, in tokens per second."""
+        """Show the final speeds, in tokens per second."""
         self.clear()
         self.plain.tokens_per_second, self.drafted.tokens_per_second = plain, drafted
         self.drafted.style = style
         self.refresh()
 
     def shares(self) -> tuple[float, float]:
-        """How much of each bar is filled: while they run, of the tokens that the first through had."""
+        """Filled share of each bar: of the higher speed, or during a run of the finished run's tokens."""
         runners = self.plain, self.drafted
-        if self._on is None:
+        if self._current is None:
             fastest = max(runner.tokens_per_second for runner in runners)
             plain, drafted = (runner.tokens_per_second / (fastest or 1) for runner in runners)
             return plain, drafted
-        now = self._on.steps[-1][0] if self._on.steps else 0.0
-        ended = (one.steps[-1][1] for one in runners if one is not self._on and one.steps)
-        through = next(ended, self._most)
+        now = self._current.steps[-1][0] if self._current.steps else 0.0
+        ended = (one.steps[-1][1] for one in runners if one is not self._current and one.steps)
+        through = next(ended, self._token_limit)
         plain, drafted = (runner.tokens_at(now) / through for runner in runners)
         return plain, drafted
 
@@ -125,7 +125,7 @@ class Bars(Widget):
 
 
 class Race(Horizontal):
-    """The bars, and once there is something to judge, the ratio, large where there is room."""
+    """The bars, and with a verdict the ratio, in large digits if there is room."""
 
     def __init__(self) -> None:
         super().__init__()

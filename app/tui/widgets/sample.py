@@ -1,4 +1,4 @@
-"""Three lines as an answer is marked while it grows, which say what the marks mean."""
+"""Three lines of text, marked like a growing answer, that explain the marks."""
 
 from textual.content import Content
 

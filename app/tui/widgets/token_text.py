@@ -1,4 +1,4 @@
-"""Single tokens and rounds as they are shown: blanks and line breaks visible, nothing obeyed."""
+"""Tokens and rounds as text: blanks, line breaks and control characters become visible signs."""
 
 from textual.content import Content
 

@@ -1,6 +1,6 @@
 """The conversation, oldest at the top. Follows the end until the person scrolls away from it.
 
-A long conversation has thousands of messages; widgets exist for the part around the view alone.
+A long conversation has thousands of messages; only those around the view have widgets.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,20 +18,20 @@ from app.tui.widgets.message import Message
 from app.tui.widgets.welcome import Welcome
 
 BATCH = 20
-"""Messages made at once when the person comes to the end of those that have widgets."""
+"""Widgets made at once when the person scrolls to the first or last one."""
 
 KEPT = 80
-"""Messages that have a widget at most, the answer in progress excepted."""
+"""Most messages with a widget after scrolling, unless the answer in progress is far from the view."""
 
 NEAR = 4
 """Lines from the first or last widget at which more are made."""
 
 LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
-"""How often and how far apart a message is looked for that has no place on the screen yet."""
+"""Attempts, and time between them, to scroll to a message that is not laid out yet."""
 
 
 class Transcript(VerticalScroll, can_focus=True):
-    """Holds one widget per message. A click does not take the focus: what is typed goes to the prompt."""
+    """Holds the messages' widgets. A click does not take the focus: typed text goes to the prompt."""
 
     app: Program
 
@@ -39,7 +39,7 @@ class Transcript(VerticalScroll, can_focus=True):
     BLANK = True
 
     virtual_size = var(Size(0, 0))
-    """Without a layout of its own: Textual would lay out and draw everything twice whenever it grows."""
+    """Not `layout=True` as in Textual, which would lay out and draw everything twice on each growth."""
 
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
@@ -66,14 +66,14 @@ class Transcript(VerticalScroll, can_focus=True):
     ]  # fmt: skip
 
     make: Callable[[str], Widget]
-    """A widget for the message with this id. To be set before there are any."""
+    """Makes the widget of a message id. Must be set before the first message."""
 
     def __init__(self, *children: Widget) -> None:
         super().__init__(*children)
         self.widgets: dict[str, Widget] = {}
-        """By the ids of their messages, as far as these have one."""
+        """By message id; only those that exist."""
         self.selected: str | None = None
-        """The message that keys and commands are about; None: the last one."""
+        """Id of the message that keys and commands act on; None: the last one."""
         self._ids: list[str] = []
         self._window = range(0)
         self._moving = False
@@ -82,13 +82,13 @@ class Transcript(VerticalScroll, can_focus=True):
         self._show_welcome()
 
     def update_node_styles(self, animate: bool = True) -> None:
-        """Nothing below depends on this container's focus; walking all messages for it costs seconds."""
+        """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""
 
     def release_anchor(self) -> None:
-        """Where everything is in view there is nothing to let go of.
+        """Does nothing while everything is in view.
 
-        Textual keeps a short chat at the bottom by a place below 0: left there, what is laid out next would
-        lie below the view, where nothing can scroll to.
+        Textual keeps a short chat at the bottom with a negative scroll position: released there, the next
+        layout would put messages below the view, out of reach of scrolling.
         """
         if self.max_scroll_y > 0:
             super().release_anchor()
@@ -106,7 +106,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(first, last - KEPT), last)
 
     def put(self, message_id: str) -> None:
-        """Show a message at the end; one that is there gets a new widget."""
+        """Show a message at the end; one already shown gets a new widget."""
         if message_id not in self._ids:
             if self._window.stop < len(self._ids):
                 self.follow()
@@ -127,7 +127,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.follow()
 
     def cut(self, message_id: str, *, keep: bool) -> None:
-        """Take away what follows a message and, where it is not kept, the message."""
+        """Remove what follows a message, and without `keep` the message too."""
         if message_id in self._ids:
             self._cut(self._ids.index(message_id) + keep)
 
@@ -146,7 +146,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self._choose(self._ids[place])
 
     def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:
-        """Choose a message and bring it into view, at the first line with one of the words, all marked."""
+        """Choose a message, mark the words in it, and scroll to the first line that has one of them."""
         self.release_anchor()
         self._choose(message_id)
         if isinstance(widget := self.widgets[message_id], Message):
@@ -183,8 +183,8 @@ class Transcript(VerticalScroll, can_focus=True):
         self.select(message_id)
 
     def _soon(self, show: Callable[[Widget], bool], widget: Widget, tries: int = LAYOUT_TRIES) -> None:
-        """Show the chosen widget after a refresh, or a later one: a new one has no place yet, and one out of
-        view no size."""
+        """Scroll to the chosen widget after a refresh; `show` returns False until it is laid out, and is
+        called again."""
 
         def attempt() -> None:
             if self._selected_widget is widget and tries and not show(widget):
@@ -208,11 +208,11 @@ class Transcript(VerticalScroll, can_focus=True):
         return bool(widget.size.height)
 
     def _show_welcome(self) -> None:
-        """In the middle of an empty conversation, and nowhere else."""
+        """Show the welcome, in the middle, if the conversation is empty; else hide it."""
         is_empty = not self._ids
         self.styles.align = ("center", "middle") if is_empty else ("left", "top")
         if is_empty == self.is_anchored:
-            self.anchor(not is_empty)  # what is anchored stands at the bottom
+            self.anchor(not is_empty)  # anchored content is at the bottom
             if is_empty:
                 self.scroll_to(y=0, animate=False, immediate=True, force=True)
         for welcome in self.query(Welcome):
@@ -224,10 +224,10 @@ class Transcript(VerticalScroll, can_focus=True):
         return [*made.values()]
 
     def _show(self, first: int, last: int, *, hold: bool = True) -> None:
-        """Have widgets for these messages only; `hold`: what is in view stays where it is."""
+        """Keep widgets for these messages only; `hold`: what is in view does not move."""
         growing = (one for one, w in self.widgets.items() if isinstance(w, Answer) and w.growing)
         for live in growing:
-            first, last = min(first, self._ids.index(live)), len(self._ids)  # it is never made again
+            first, last = min(first, self._ids.index(live)), len(self._ids)  # its widget is never remade
         held = self._in_view() if hold else None
         window = self._ids[first:last]
         kept = [one for one in window if one in self.widgets]

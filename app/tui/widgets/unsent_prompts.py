@@ -1,4 +1,4 @@
-"""Prompts that were written and not sent: the next run of the program gives them back to their chat."""
+"""Unsent prompts: the next run of the program puts them back into their chat."""
 
 import asyncio
 from dataclasses import asdict, replace
@@ -13,13 +13,13 @@ from models.paths import data_folder
 
 
 class UnsentPrompts:
-    """Hands to the history what the prompt would lose, and brings it back. Nothing is sent here."""
+    """Saves prompts that would be lost to the history, and puts them back. Sends nothing."""
 
     def __init__(self, chat: OpenChat, prompt: Prompt) -> None:
         self._chat = chat
         self._prompt = prompt
         self._aside = Unsent("")
-        """What was being written when an earlier prompt came in its place."""
+        """The text being written when the edit of an earlier prompt began."""
         self._being_written = LeftBehind(data_folder() / "unsent")
         self._kept: object = None
         self._ended = False
@@ -35,13 +35,13 @@ class UnsentPrompts:
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:
-        """Return to what was written before; Up brings the edited text back."""
+        """Restore what was written before the edit; Up brings the edited text back."""
         self.stash()
         self._prompt.fill(self._aside.text)
         self._prompt.attach(*self._aside.attachments)
 
     def return_prompts(self, waited: list[Unsent]) -> None:
-        """Put what was not sent into an empty prompt, or behind Up."""
+        """Put unsent prompts into the empty input; if it has text, Up brings them back."""
         if self._prompt.area.text:
             self.keep(waited)
         elif waited:
@@ -59,7 +59,7 @@ class UnsentPrompts:
             self._chat.view.note(f"{what} not sent. Up brings the text back{files}.", "warning")
 
     def save(self) -> None:
-        """Keep what is being written and what waits, for the case that the program is killed."""
+        """Keep the text being written and the waiting prompts, in case the program is killed."""
         prompts, chat_id = now = self._now, self._chat.conversation.chat.id
         if now != self._kept and not self._ended:
             self._kept = now
@@ -77,7 +77,7 @@ class UnsentPrompts:
         self._chat.history.ask(end)
 
     def close(self) -> None:
-        """For an end without `end`, as after a failure: the next run of the program has what is kept."""
+        """For an end without `end`, as after a failure: the next run takes over what `save` kept."""
         self._ended = True
         self._chat.history.ask(lambda _: self._being_written.close())
 
@@ -90,7 +90,7 @@ class UnsentPrompts:
         return _worth_keeping([*self._chat.queued, *before, written])
 
     async def put_back(self, chat_id: str | None) -> None:
-        """Put the last unsent prompt of a chat, or of unsaved ones, into an empty prompt."""
+        """Put the last unsent prompt of a chat, or without an id of unsaved chats, into an empty input."""
         prompt, ask = self._prompt, self._chat.history.ask
         try:
             found = await asyncio.wrap_future(ask(lambda history: unsent(history, chat_id)))
@@ -107,7 +107,7 @@ class UnsentPrompts:
             ask(lambda history: gave_back(history, chat_id))
 
     def _take_over(self, history: History) -> None:
-        """Give the history what programs left behind that were killed."""
+        """Give the history the prompts of programs that were killed."""
 
         def take(left: tuple[str, list[Unsent]]) -> None:
             chat_id, prompts = left
@@ -121,6 +121,6 @@ class UnsentPrompts:
 
 
 def _worth_keeping(prompts: list[Unsent]) -> list[Unsent]:
-    # A command half written is quicker written anew than walked past.
+    # A half-typed command is not worth recalling with Up.
     texts = [replace(one, text="") if one.text.startswith("/") else one for one in prompts]
     return [one for one in texts if one.text.strip() or one.attachments]

@@ -1,4 +1,4 @@
-"""What an empty conversation shows: the program, which pair answers, what to press."""
+"""Shown in an empty conversation: the program, the pair in use, the main keys."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -15,7 +15,7 @@ TIPS = """\
 {chat.draft} draft · {chat.compare} compare · {app.pairs} pairs"""
 
 TALL, SHORT = 22, 14
-"""Lines of a terminal that has room for the sample; of one where the way on takes the place of the tips."""
+"""Terminal lines from which the sample is shown, and up to which an offer replaces the tips."""
 
 
 class Welcome(Static):
@@ -39,7 +39,7 @@ class Welcome(Static):
         self._draw()
 
     def show_offer(self, text: str) -> None:
-        """Say how to go on with another chat."""
+        """Show how to resume another chat."""
         self._offer = one_line(text)
         self._draw()
 

@@ -1,4 +1,4 @@
-"""Text broken into lines of a width in cells; no visible character is cut in two."""
+"""Wraps text into lines of a width in cells; no grapheme is cut in two."""
 
 import re
 from bisect import bisect_left
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 Styles = tuple[str, ...]
-"""Names of component classes, styles, an action that begins with an @; a later one wins."""
+"""Component classes, styles, and an action with an @ in front; a later one wins."""
 
 
 class Run(NamedTuple):
@@ -21,9 +21,9 @@ class Run(NamedTuple):
     text: str
     styles: Styles = ()
     at: int = -1
-    """Where its part of the source begins; -1: it shows none, a bullet or a border."""
+    """Offset of its source; -1 if it has none, as padding or a border."""
     size: int = 0
-    """Characters of the source; where they are as many as those of the text, they are the same ones."""
+    """Characters of its source; if as many as in the text, they correspond one to one."""
 
     def cut(self, start: int, end: int) -> "Run":
         if self.at < 0:
@@ -32,7 +32,7 @@ class Run(NamedTuple):
         return self._replace(text=self.text[start:end], at=first, size=last - first)
 
     def split(self, *places: int) -> "list[Run]":
-        """The same in parts, cut at these characters, but behind a visible one where it is in its midst."""
+        """Split at these offsets; a cut inside a grapheme moves to its end."""
         cuts = {place for place in places if 0 < place < len(self.text)}
         if not cuts:
             return [self]
@@ -42,7 +42,7 @@ class Run(NamedTuple):
         return [self.cut(start, end) for start, end in pairwise([0, *sorted(cuts), len(self.text)])]
 
     def source(self, index: int) -> int:
-        """Where a character of the text is in the source; its length gives the end."""
+        """Source offset of a character of the text; the text's length as index gives the end."""
         return self.at + (self.size if index >= len(self.text) else min(index, self.size))
 
 
@@ -62,7 +62,7 @@ def cells(line: Iterable[Run]) -> int:
 
 
 def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
-    """Lines at most `width` cells wide, blanks at a line's end not counted."""
+    """Lines at most `width` cells wide, not counting blanks at a line's end."""
     text = text_of(runs)
     lines: list[Line] = []
     start = 0
@@ -112,7 +112,7 @@ def line_lengths(text: str, width: int) -> list[int]:
 
 
 def graphemes(text: str) -> list[tuple[int, int, int]]:
-    """Begin, end and cells of each visible character. Rich takes the two halves of a flag apart."""
+    """(start, end, cells) of each grapheme; the two halves of a flag, which Rich splits, are joined."""
     out: list[tuple[int, int, int]] = []
     half = False
     for start, end, size in split_graphemes(text)[0]:

@@ -1,4 +1,4 @@
-"""`pairs show` ranks what may draft for a target, and says how to get it."""
+"""`pairs show` ranks the drafters that fit a target, and says how to get them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The queue of downloads, without a screen: what it keeps for the next start, and whose it is."""
+"""The queue of downloads, without a screen: the jobs kept for the next start, and which program gets them."""
 
 from collections.abc import Iterator
 from pathlib import Path

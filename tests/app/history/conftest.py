@@ -1,4 +1,4 @@
-"""Histories save at once, and are closed with time to write, however busy the machine is."""
+"""Histories save at once, and get enough time to write when closed, also on a busy machine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Saved answers as documents: as the chats are now, and untouched where nothing changed."""
+"""Saved answers as documents: up to date with the chats, and untouched if nothing changed."""
 
 from pathlib import Path
 

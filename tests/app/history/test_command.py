@@ -69,7 +69,7 @@ def test_markdown_shows_the_branch_in_view() -> None:
 
 
 def exported(**changed: object) -> dict[str, Any]:
-    """One chat of a prompt and an answer, as JSON that can be spoilt."""
+    """A chat of a prompt and an answer as JSON, to be changed by a test."""
     messages = [prompt("p", "hi", chat_id="cc33"), answer("m", "p", chat_id="cc33")]
     value = json.loads(json.dumps(as_json([(chat("cc33", "Third", leaf="m"), messages)])))
     value["chats"][0] |= changed
@@ -89,7 +89,7 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
         ("no json", "cannot be read as JSON: Expecting value"),
         ("[" * 100_000, "cannot be read as JSON: brackets are nested too deep"),
         (b"\xff", "cannot be read as JSON: it is no UTF-8 text"),
-        ("[]", "no export of chats; its format would be"),
+        ("[]", "not an export of chats, whose format is"),
         ({"format": FORMAT, "version": 99, "chats": []}, "version 99 of the format"),
         ({"format": FORMAT, "version": 1, "chats": 5}, "chats is no list of objects"),
         (exported(title=5), "in 'cc33', title is 5: input should be a valid string"),

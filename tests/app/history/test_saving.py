@@ -1,4 +1,4 @@
-"""Saving beside a running program: nothing waits for it, nothing is lost, trouble is reported once."""
+"""Saving while the program runs: nothing waits for it, nothing is lost, a failure is reported once."""
 
 import os
 import resource
@@ -56,7 +56,7 @@ def read(path: Path) -> list[ChatMessage]:
 
 
 def put_at(path: Path) -> float:
-    """When the writer put the text that is saved."""
+    """Time at which the writer put the saved text."""
     return float(read(path)[-1].text.split()[0])
 
 
@@ -109,7 +109,7 @@ def test_a_program_killed_while_it_writes_keeps_what_it_saved_as_it_went(tmp_pat
 def test_trouble_is_reported_once_and_what_waited_is_written_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that may not grow is what a full disk is: the system refuses to write."""
+    """A file that may not grow stands for a full disk: the system refuses to write."""
     monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
     news: list[News] = []
     saving = HistoryThread(tmp_path / "history.db", news.append)
@@ -187,7 +187,7 @@ def test_a_file_lost_while_it_is_open_is_noticed_and_a_new_one_has_what_is_in_vi
 
     saving = HistoryThread(path, tell)
     saving.put(chat(), *branching())
-    # Nothing stays in the log or in memory: the next write reads the file.
+    # Empty the log and the memory cache, so that the next write reads the file.
     for pragma in ("wal_checkpoint(TRUNCATE)", "cache_size = 0", "shrink_memory"):
         saving.ask(lambda history, p=pragma: history.connection.execute(f"PRAGMA {p}").fetchall()).result(60)
     if what == "broken":
@@ -214,7 +214,7 @@ def test_the_file_lies_where_the_person_says(monkeypatch: pytest.MonkeyPatch, tm
 
 
 ROUNDS = 6
-"""Each with a history of its own, which both open at the same moment; every second one is damaged."""
+"""Each with its own history, which two programs open at the same moment; every second one is damaged."""
 
 ONE_OF_TWO = """
 import sys, time

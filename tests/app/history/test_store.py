@@ -1,4 +1,4 @@
-"""Chats on disk: what goes in comes out, is found, can be undone, and survives what files suffer."""
+"""Chats on disk: saved, read back, found, undone, and safe from damaged files."""
 
 import sqlite3
 import stat
@@ -241,7 +241,7 @@ def test_rounds_of_a_version_without_trees_are_read() -> None:
 
 
 def test_chats_are_listed_by_the_time_that_is_shown(history: History) -> None:
-    """Neither another option nor an import is a change of the conversation."""
+    """Changed options and imports do not count as changes of the conversation."""
     history.save([chat("old", changed=10.0), chat("new", changed=20.0)], [])
     history.save([chat("old", changed=10.0, system="Be brief.")], [])
     listed = [(row.chat.id, row.chat.system) for row in history.chats()]

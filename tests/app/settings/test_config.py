@@ -1,4 +1,4 @@
-"""config.toml: what holds, what a mistake in it says, and that the command line wins."""
+"""config.toml: the values in use, the messages on mistakes, and that the command line wins."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Drives the running app the way a person does, and waits for what has to become true."""
+"""Drives the running app the way a person does, and waits for conditions to become true."""
 
 import asyncio
 import time
@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from app.tui.app import ChatApp
-from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message import UserMessage
@@ -20,14 +19,14 @@ S = TypeVar("S", bound=Screen[Any])
 
 
 class Chat:
-    """The running app with what tests ask of it."""
+    """The running app: what tests do with it and read from it."""
 
     def __init__(self, app: ChatApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
         self.press = pilot.press
         self.patience = 60.0
-        """Seconds that a thing may take to become true."""
+        """Longest wait for a condition, in seconds."""
         self.area = app.chat.prompt.area
 
     @property
@@ -36,12 +35,12 @@ class Chat:
 
     @property
     def prompts(self) -> list[str]:
-        """Of the branch in view."""
+        """The prompts of the branch in view."""
         return [message.text for message in self.app.state.conversation.path if message.role == "user"]
 
     @property
     def answers(self) -> list[Answer]:
-        """The finished ones."""
+        """The finished answers."""
         return [answer for answer in self.app.chat.query(Answer) if not answer.growing]
 
     @property
@@ -50,11 +49,11 @@ class Chat:
 
     @property
     def screen(self) -> str:
-        """What is drawn, as text."""
+        """The drawn screen as text."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something to become true; fails once patience is at its end."""
+        """Wait for a condition; fails after `patience` seconds."""
         end = time.monotonic() + self.patience
         while not holds():
             if self.app._exception is not None:
@@ -96,7 +95,7 @@ class Chat:
             await self.press("enter")
 
     def press_at_once(self, *keys: str) -> None:
-        """Keys that the terminal gives in one read: all are on their way before the first is heard."""
+        """Keys that the terminal gives in one read: all are queued before the first is handled."""
         for key in keys:
             character = {"enter": "\r", "space": " ", "slash": "/"}.get(key, key if len(key) == 1 else None)
             self.app.post_message(Key(key, character))
@@ -124,10 +123,10 @@ class Chat:
 
 
 async def until_quiet(app: ChatApp, *_: float) -> None:
-    """Until no widget has a message to take, in place of Textual's own wait after each key.
+    """Wait until no widget has a queued message; replaces Textual's own wait after each key.
 
-    That one waits until the process is idle, which a busy machine makes it look like too early and an answer
-    that streams for a second too late.
+    Textual waits until the process is idle: on a busy machine it ends too early, and with a streaming answer
+    a second too late.
     """
     end = time.monotonic() + 1
     quiet = 0
@@ -141,11 +140,6 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
         await asyncio.sleep(0)
 
 
-def pairs_screen(app: ChatApp, chosen: str | None = None) -> PairsScreen:
-    """As F2 opens it."""
-    return PairsScreen(chosen)
-
-
 OpenChat = Callable[..., AbstractAsyncContextManager[Chat]]
 
 
@@ -155,7 +149,7 @@ def shown(chat: Chat) -> list[str]:
 
 
 def keys_shown(chat: Chat) -> str:
-    """The line of keys as it is read; nothing as long as a key in it is not drawn to its end."""
+    """The text of the key line; empty until all its keys are drawn whole."""
     line = chat.app.screen.query_one(KeyLine)
     drawn = "".join(segment.text for segment in line.render_line(0))
     keys = [text.plain.strip() for text, _ in line.keys]

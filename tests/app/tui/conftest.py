@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session", autouse=True)
 def _styles_are_parsed_once() -> Iterator[None]:
-    """Textual parses them anew for every app and screen: a tenth of what these tests cost."""
+    """Textual parses styles again for every app and screen, a tenth of the time of these tests."""
     honest, parsed = Stylesheet._parse_rules, dict[Any, list[RuleSet]]()
 
     def parse(self: Stylesheet, *given: Any, **named: Any) -> list[RuleSet]:
@@ -56,7 +56,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
-    # An engine that is deaf to the end of its test may not end the tests.
+    # An engine that ignores the end of its test must not end the test process.
     monkeypatch.setattr("app.engine.process.ORPHAN_SECONDS", threading.TIMEOUT_MAX)
 
     @asynccontextmanager
@@ -92,7 +92,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
 
 
 FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"
-"""Pairs that `hub` serves."""
+"""The pairs that `hub` serves."""
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ NO_PROCESS = "Only a process can crash or be killed: open_chat(process=True)."
 
 
 class ThreadedClient(client.EngineClient):
-    """The client as it is, pipes included; only what is at their other end is no process.
+    """The real client and pipes, with a thread in place of the engine's process.
 
-    For tests in which the engine neither dies nor is deaf to its requests.
+    For tests in which the engine neither dies nor ignores its requests.
     """
 
     def start(self) -> None:
@@ -35,7 +35,7 @@ class _ThreadedSession(ScriptedSession):
 
 
 class _EngineThread(subprocess.Popen[bytes]):
-    """What the client asks of its process."""
+    """The methods of a process that the client uses."""
 
     def __init__(self, command: Sequence[str], *, pass_fds: tuple[int, int], **_: Any) -> None:
         self.returncode = None

@@ -1,11 +1,11 @@
-"""What a person, a paste or a slip of the keys may write behind a command, and nobody has in mind."""
+"""Unexpected values after a command: typed, pasted, or entered by mistake."""
 
 import os
 from pathlib import Path
 
 
 def odd_values(folder: Path) -> dict[str, str]:
-    """By what each is; the files they name are made in `folder`."""
+    """Description to value; the files that values name are made in `folder`."""
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
     (folder / "locked").write_text("not yours")

@@ -1,4 +1,4 @@
-"""Pictures of screens as the truth of tests: what the app draws beside what was looked at and accepted."""
+"""Compares pictures of screens, as the app draws them, with accepted ones."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from tests.app.tui.chat_driver import Chat
 
 FOLDER = Path(__file__).parent / "pictured"
 ACCEPT = "MLX_SPEC_ACCEPT_PICTURES"
-"""Set, by `make pictures`: what is drawn now becomes the truth."""
+"""Set by `make pictures`: the pictures drawn now become the accepted ones."""
 
 PATIENCE_SECONDS = 60
 SETTLING_SECONDS = 1.0
@@ -45,7 +45,7 @@ async def check_picture(chat: Chat, name: str) -> None:
 
 
 def picture(app: ChatApp, font: str = "monospace") -> str:
-    """Textual's picture without its web fonts and without the number it makes of the content."""
+    """Textual's picture, without its web fonts and the number it computes from the content."""
     svg = _NUMBER.sub("terminal-", _WEB_FONTS.sub("", app.export_screenshot(title="mlx-spec")))
     svg = svg.replace("<svg ", '<svg xml:space="preserve" ', 1).replace("Fira Code", font)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
@@ -57,7 +57,7 @@ def _lines_that_differ(known: str, svg: str) -> str:
 
 
 def _text(svg: str) -> list[str]:
-    """The lines of a picture as they are read."""
+    """The lines of text in a picture."""
     rows: dict[str, str] = {}
     for row, text in re.findall(r'<text [^>]*\by="([\d.]+)"[^>]*>([^<]*)</text>', svg):
         rows[row] = rows.get(row, "") + text

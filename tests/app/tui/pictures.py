@@ -61,7 +61,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await _save(chat, folder / "sweep.svg")
                 app.opener.return_to_chat()
                 await pilot.resize_terminal(SIZE[0], 24)
-                # Beside other work auto drafts little, and rounds without a draft show nothing.
+                # On a busy machine auto drafts little, and rounds without a draft show nothing.
                 await chat.type("/length 6")
                 await chat.ask(prompts[-1])
                 await chat.press("f8", "home", "down")

@@ -1,4 +1,4 @@
-"""A real terminal to try the app in: tmux, driven by its own keys and read by its own screen."""
+"""A real terminal for tests of the app: tmux, which sends the keys and gives the screen."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def streams(shown: str) -> bool:
 
 
 class Terminal:
-    """One window of a tmux server of its own, in which a shell runs. Ends with the `with` block."""
+    """A shell in the only window of its own tmux server. Ends with the `with` block."""
 
     def __init__(self, home: Path, width: int = 100, height: int = 30) -> None:
         self.home = home
@@ -80,7 +80,7 @@ class Terminal:
         self._tmux("send-keys", *keys)
 
     def paste(self, text: str) -> None:
-        """As the terminal does it for a program that asked for it, apart from keys."""
+        """A bracketed paste, as a terminal sends it to a program that asked for it."""
         (self.home / "pasted").write_text(text)
         self._tmux("load-buffer", str(self.home / "pasted"))
         self._tmux("paste-buffer", "-p")
@@ -93,21 +93,21 @@ class Terminal:
         return self._tmux("capture-pane", "-p")
 
     def wait_for(self, *texts: str, gone: str = "") -> None:
-        """Until the screen shows all of these, and `gone` no more."""
+        """Wait until the screen shows all of these, and no longer `gone`."""
         self.wait_until(
             lambda shown: all(text in shown for text in texts) and not (gone and gone in shown),
             f"{texts} without '{gone}'",
         )
 
     def wait_until(self, holds: Callable[[str], bool], what: str) -> None:
-        """Until something is true of the screen."""
+        """Wait for a condition on the screen."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not holds(shown := self.screen()):
             assert time.monotonic() < end, f"no {what} in:\n{shown}"
             time.sleep(0.1)
 
     def close(self) -> None:
-        """As when the person closes the window: the program in it gets SIGHUP."""
+        """Close the window, as a person does: the program in it gets SIGHUP."""
         self._tmux("kill-server")
 
     def _tmux(self, *arguments: str) -> str:
@@ -130,7 +130,7 @@ def saved(home: Path) -> list[dict[str, Any]]:
 
 
 def pids_of(home: Path) -> dict[int, str]:
-    """Our processes whose home this is, with their command lines."""
+    """Our processes with this home, with their command lines."""
     found: dict[int, str] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""An answer as it is drawn: while it grows, marked or not, and what the mouse selects in it."""
+"""An answer as it is drawn: growing, with or without marks, and the mouse selection in it."""
 
 import asyncio
 import re
@@ -48,7 +48,7 @@ def text_of(strips: list[Strip]) -> str:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """An answer draws what it was given a little later, the more so the busier the machine."""
+    """Wait for a condition: an answer draws its text a little later, on a busy machine much later."""
     end = time.monotonic() + 20
     while not holds():
         assert time.monotonic() < end
@@ -88,7 +88,7 @@ async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_beg
 
 
 async def test_what_is_drawn_between_a_text_and_the_next_one_hides_none_of_it() -> None:
-    """A comparison clears its panes and fills them again before they were laid out anew."""
+    """A comparison clears its panes and fills them again before the next layout."""
     app = Growing()
     async with app.run_test(size=(30, 40)) as pilot:
         answer = app.query_one(Answer)
@@ -170,7 +170,7 @@ async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corn
 
 
 def place(chat: Chat, text: str, *, end: bool = False) -> tuple[int, int]:
-    """Where a text is on the screen, its last line."""
+    """Column and line of the last occurrence of a text on the screen."""
     y, line = next((y, line) for y, line in reversed([*enumerate(chat.screen.split("\n"))]) if text in line)
     return line.index(text) + (len(text) - 1 if end else 0), y
 

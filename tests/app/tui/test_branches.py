@@ -29,7 +29,7 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.shows("context 14/")
         await chat.press("right")
         await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
-        await chat.shows("context 16/")  # that of the branch in view
+        await chat.shows("context 16/")  # of the branch in view
         assert chat.prompts[0] == "uno"
         await chat.press("e", "tab", "up", "left")  # another branch comes into view while one is edited
         await chat.until(lambda: shown(chat)[0] == "‹1/2›one")

@@ -14,7 +14,7 @@ TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
 
 
 def brightness(answer: Answer) -> float:
-    """Of the colour of its last line."""
+    """The brightness of the last line's colour."""
     strip = answer.render_line(answer.size.height - 1)
     style = next(segment.style for segment in strip if segment.text.strip())
     assert style is not None and style.color is not None and style.color.triplet is not None
@@ -65,7 +65,7 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
         assert {piece.mark for piece in live.pieces} == {"accepted", "bonus"}
 
         def marked() -> bool:
-            """F3 is a command, and the text is drawn a little later than it comes."""
+            """Awaited: F3 runs a command, and text is drawn a little after it arrives."""
             line = [segment for segment in live.render_line(0) if segment.text.startswith("The target")]
             return any(segment.style is not None and segment.style.underline for segment in line)
 
@@ -115,7 +115,7 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_ch
         view = chat.app.chat.transcript
 
         async def follows(height: int) -> None:
-            """It stays at the end, if not between a line and the scrolling to it."""
+            """The view stays at the end, except between a new line and the scrolling to it."""
             await chat.until(lambda: view.max_scroll_y > height and view.is_vertical_scroll_end)
 
         await chat.type("slow")

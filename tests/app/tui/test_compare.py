@@ -64,7 +64,7 @@ async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None
         screen, record = await compared(chat)
         scrolls = list(screen.query(ComparePane).results())
         await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
-        # A text that grew past its pane was followed to its end.
+        # The pane scrolled to the end of a text longer than itself.
         await chat.press(*["pageup"] * 9)
         await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
         await chat.press("pagedown")
@@ -132,7 +132,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
         assert store.kept().records == (record,)
         verdict = str(screen.query_one("#verdict", Static).content)
         assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
-        # The engine is there again before anybody asks it something.
+        # The engine is ready again without a new request.
         await chat.until(lambda: chat.app.link.state == "ready")
         assert (chat.app.link.client.pid != pid) is (how == "crash")
         await chat.press("escape")
@@ -205,11 +205,11 @@ async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat
 
 def test_the_bars_race_as_the_two_ran_and_end_as_long_as_they_were_fast() -> None:
     bars = Bars()
-    bars.begin(bars.plain, most=8)
+    bars.begin(bars.plain, token_limit=8)
     for n in range(1, 5):
         bars.add(n * 0.2, n, 5.0)
     assert bars.shares() == (0.5, 0.0), "of the tokens that an answer may have"
-    bars.begin(bars.drafted, most=8)
+    bars.begin(bars.drafted, token_limit=8)
     bars.add(0.2, 2, 10.0)
     assert bars.shares() == (0.25, 0.5), "the plain run had one token by then"
     bars.add(0.4, 4, 10.0)

@@ -1,4 +1,4 @@
-"""The chat as config.toml wants it."""
+"""The chat with settings from config.toml."""
 
 from pathlib import Path
 
@@ -53,5 +53,5 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")
         chat.app.theme = "nord"
-        await chat.noticed("nord holds until you leave")
+        await chat.noticed("nord is used until you leave")
     assert file.read_text() == "theme = ["

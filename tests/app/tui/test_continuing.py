@@ -1,4 +1,4 @@
-"""Answers that were stopped are written on, and their numbers are those of the whole."""
+"""Stopped answers are continued, and their numbers cover both parts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +80,7 @@ async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat
         await chat.stream()
         running = chat.app.state.running
         assert running is not None
-        running.stopping = True  # the engine hears of it later
+        running.stopping = True  # the engine is told later
         text, taken = running.text, len(running.log.rounds)
         await chat.pilot.pause(0.1)
         chat.app.chat.action_stop()

@@ -1,4 +1,4 @@
-"""What every dialog has in common: it closes once, by Ctrl+C as by Esc; Ctrl+C twice leaves."""
+"""Every dialog closes once, with Ctrl+C as with Esc; Ctrl+C twice leaves the program."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Downloads from a Hub on a local port: they go on beside the chat and are offered again."""
+"""Downloads from a Hub on a local port: they run beside the chat and are offered again after a restart."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -65,7 +65,7 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
         chat.app.pulls.add(find(SECOND).spec)
         screen = await open_pairs(chat, FIRST)
         assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
-        # Bytes that are on their way may end a stall: both are looked for in one text.
+        # Bytes still arriving may end a stall: both are searched in one text.
         await chat.until(
             lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
         )
@@ -104,10 +104,10 @@ async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_a
 
 
 def parts_of(name: str) -> int:
-    """Bytes of a pair's weights that are here and not yet whole files."""
+    """Bytes of a pair's partly downloaded weights."""
     sizes = []
     for file in partial_files(source.repo for source in find(name).spec.sources):
-        with suppress(FileNotFoundError):  # whole by now
+        with suppress(FileNotFoundError):  # complete by now
             sizes.append(file.stat().st_size)
     return sum(sizes)
 

@@ -23,7 +23,7 @@ SLEEPS, IS_HELD_UP = "await asyncio.sleep(60)", "threading.Event().wait()"
 
 @pytest.mark.parametrize(("number", "waits"), [(signal.SIGHUP, SLEEPS), (signal.SIGTERM, IS_HELD_UP)])
 def test_a_program_that_hangs_while_it_ends_or_before_is_ended_by_force(number, waits):
-    """What it waits for never comes, as a terminal that is gone reads nothing."""
+    """It waits forever, as for output to a terminal that is gone."""
     program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=waits)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"

@@ -34,7 +34,7 @@ def underlined(strips: list[Strip]) -> list[str]:
 
 
 def colours(message: Message, *, found: bool) -> set[object]:
-    """The colours of what is marked, or of the rest."""
+    """The colours of the marked words, or of the rest."""
     return {
         (segment.style.color, segment.style.bgcolor)
         for strip in message.render_lines(message.size.region)

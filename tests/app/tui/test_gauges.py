@@ -1,4 +1,4 @@
-"""The gauges: figures of one answer, and what is left of them on a narrow line."""
+"""The gauges: the figures of one answer, and those that fit on a narrow line."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def test_acceptance_counts_positions_that_were_reached_and_the_share_is_the_late
 
 
 def ended(finish: FinishReason, figure: int) -> TurnEnded:
-    """An answer whose every figure has the digits of this one."""
+    """An answer whose figures all have as many digits as this one."""
     stats = replace(
         summarise(()), tokens=figure, tokens_per_second=float(figure), draft_n=figure,
         draft_n_accepted=figure, accepted_per_round=25.99, time_to_first_token=figure / 1000,

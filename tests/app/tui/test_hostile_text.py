@@ -1,4 +1,4 @@
-"""Text of others on every screen: escape sequences, control characters and markup are shown, never obeyed."""
+"""Foreign text on every screen: escape sequences, control characters and markup are shown, never obeyed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ SIGN = "␛]0;owned"
 
 
 async def look(chat: Chat, holds: Callable[[], bool], text: str = "") -> str:
-    """The screen once something is true and a text is on it: signs are there, and nothing that is obeyed."""
+    """The screen once a condition holds and it shows a text; fails on characters that a terminal obeys."""
 
     await chat.until(lambda: holds() and text in chat.screen)
     await chat.pilot.pause()

@@ -13,7 +13,7 @@ class Listing(App[None]):
 
 
 def is_in_sight(items: ItemList) -> bool:
-    """For items of one line."""
+    """Whether the highlighted item is in view, for items of one line."""
     first = round(items.scroll_offset.y)
     assert items.highlighted is not None
     return first <= items.highlighted < first + items.scrollable_content_region.height

@@ -1,4 +1,4 @@
-"""The last line of a screen shows whole keys, and at any width those that matter."""
+"""The last line of a screen shows whole keys, and the important ones at any width."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What could not be saved when the program is left: asked about, or in a file of its own."""
+"""Messages that are unsaved when the program is left: asked about, or written to a file."""
 
 from pathlib import Path
 

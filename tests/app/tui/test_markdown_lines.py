@@ -1,4 +1,4 @@
-"""A model's Markdown as lines: everything visible, nothing obeyed, and the same however it grew."""
+"""A model's Markdown as lines: everything visible, nothing obeyed, and independent of how it grew."""
 
 import random
 

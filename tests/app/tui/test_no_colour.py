@@ -1,4 +1,4 @@
-"""Started with NO_COLOR in a pseudo-terminal: no colour reaches it, and other signs replace it."""
+"""Started with NO_COLOR in a pseudo-terminal: no colour is written, and other marks replace it."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60
 COLOUR = re.compile(r"\x1b\[(?:[\d;:]*;)?(?:[34][0-8]|58|9\d|10[0-7])(?:[;:][\d;:]*)?m")
-"""39, 49 and 59 are no colours: they ask for the terminal's own."""
+"""39, 49 and 59 are no colours: they select the terminal's default."""
 
 
 class Running:
@@ -41,7 +41,7 @@ class Running:
         os.write(self._terminal, text.encode())
 
     def wait_for(self, *styled: str) -> None:
-        """Until the app has written these patterns."""
+        """Wait until the app has written these patterns."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not all(re.search(pattern, self.written) for pattern in styled):
             assert time.monotonic() < end, self.written[-3000:]

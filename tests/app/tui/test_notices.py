@@ -1,4 +1,4 @@
-"""Toasts: how long one stays, and what makes it go."""
+"""Toasts: how long they stay, and what removes them."""
 
 import pytest
 from textual.notifications import SeverityLevel

@@ -1,4 +1,4 @@
-"""Every command takes every value that nobody had in mind: it says a sentence, and nothing is half done."""
+"""Every command handles every unexpected value: it shows a sentence, and does nothing by half."""
 
 import re
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""A real lack of memory: the engine's process may take hardly any more, and is asked for a lot."""
+"""A real lack of memory: the engine's process may allocate little more, and needs a lot."""
 
 import sys
 from pathlib import Path

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 
 async def add_own(chat: Chat, target: str, draft: str) -> str:
-    """What the screen says in the end."""
+    """Add an own pair; return the screen's final message."""
     await open_pairs(chat)
     await chat.press("a")
     await chat.reached(OwnPairScreen)
@@ -74,9 +74,9 @@ async def test_a_pair_whose_models_do_not_belong_together_is_refused_with_the_re
     open_chat: OpenChat, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = os.environ["PYTHONPATH"].split(os.pathsep)
-    # Comparing takes the real transformers.
+    # Comparing tokenizers needs the real transformers.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path != str(STAND_IN)))
-    other = make_model(tmp_path / "other", pard_token=3)  # its masks are tokens: it is not translated
+    other = make_model(tmp_path / "other", pard_token=3)  # with mask tokens a draft is not translated
     make_tokenizer(other, text=("entirely other words " * 30,))
     hub.models["org/other"] = HostedModel(files_of(other))
     known = find(FIRST).target.repo

@@ -1,4 +1,4 @@
-"""The pairs screen with the real catalogue, and the commands that do what it does."""
+"""The pairs screen with the real catalogue, and the commands for the same actions."""
 
 from dataclasses import replace
 
@@ -124,7 +124,7 @@ async def test_choosing_another_pair_keeps_the_conversation(open_chat: OpenChat)
         await chat.ask("hello")
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
-        # What the pair before counted is a guess for this one.
+        # The previous pair's count is an estimate for this one.
         await chat.shows("context ~16/")
         await chat.ask("again")
         await chat.shows("context 1")

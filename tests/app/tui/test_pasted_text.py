@@ -1,4 +1,4 @@
-"""A long text that is pasted is shown by its length, and goes with the prompt."""
+"""A long pasted text is shown by its length, and sent with the prompt."""
 
 import pytest
 from textual.events import Paste

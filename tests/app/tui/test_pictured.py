@@ -31,7 +31,7 @@ class Fixed(datetime):
 
 @pytest.fixture(autouse=True)
 def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clock, machine and colours."""
+    """Fixed clock, machine and colours."""
     monkeypatch.setattr("app.compare.collector.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
@@ -42,7 +42,7 @@ def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def streaming(chat: Chat) -> None:
-    """The whole held text is on the screen, and its answer does not end."""
+    """Wait for an answer that shows its whole text and does not end."""
     await chat.until(lambda: chat.app.link.state == "ready")
     await chat.stream("hold")
     await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text == ALL_HELD))
@@ -50,7 +50,7 @@ async def streaming(chat: Chat) -> None:
 
 
 async def gauges_show(chat: Chat, speed: str) -> None:
-    """They follow the text a little later."""
+    """Wait for the gauges, which follow the text a little later."""
     await chat.until(lambda: speed in str(chat.app.chat.query_one(Gauges).content))
 
 

@@ -1,4 +1,4 @@
-"""What is typed: the prompt, and the commands that a slash or the palette offers."""
+"""Typing: the prompt, and the commands that a slash or the palette offers."""
 
 import pytest
 from textual.command import CommandPalette

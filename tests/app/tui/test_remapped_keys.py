@@ -1,4 +1,4 @@
-"""With other keys in config.toml, every sentence names the key in force, and none a shipped one."""
+"""With other keys in config.toml, every sentence names the key in use, and none a default key."""
 
 import ast
 import re
@@ -14,24 +14,25 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
-from tests.app.tui.chat_driver import OpenChat, pairs_screen
+from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
 A_KEY = re.compile(r"\bF\d\d?\b|\bCtrl\+\w+|\bEsc\b|\^\w\b")
 NOT_OURS = {"Ctrl+P", "Ctrl+C", "^p", "^P"}
-"""Textual's palette, and the way out: no bindings with an id."""
+"""The keys of Textual's palette and of leaving, which are no bindings with an id."""
 NAMES_KEYS = {"KEY_NAMES", "PALETTE_HELP"}
-"""What gives keys their names, and the help of Textual's palette, whose keys nobody can change."""
+"""The tables of key names, and the help of Textual's palette, whose keys cannot be changed."""
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Every string in the screens' code but the documentation: its place, and the string."""
+    """(place, string) of every string in the code of app.tui, docstrings excepted."""
     for file in sorted(Path(app.tui.__path__[0]).rglob("*.py")):
         tree = ast.parse(file.read_text())
         skipped: set[int] = set()
@@ -60,7 +61,7 @@ def test_a_key_is_named_as_people_read_it_and_other_text_is_left_alone() -> None
 
 
 def other_keys() -> dict[str, str]:
-    """A key for every binding that is not the shipped one."""
+    """For every binding a key that is not its default."""
     while_typing = {"app", "chat", "prompt"}
     shared = chain((f"alt+{letter}" for letter in ascii_lowercase), (f"ctrl+shift+f{n}" for n in range(1, 9)))
     own: dict[str, int] = {}
@@ -124,7 +125,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await look("an edited prompt")
         for screen in (
             SessionsScreen(),
-            pairs_screen(opened.app),
+            PairsScreen(),
             ComparisonsScreen(),
             FirstRunScreen(print),
             QuestionScreen("Sure?", "Do it", "Leave it"),

@@ -1,4 +1,4 @@
-"""Chats that are saved by themselves: resumed, exported, kept through trouble."""
+"""Chats are saved automatically: resumed, exported, kept after failures."""
 
 import asyncio
 import itertools

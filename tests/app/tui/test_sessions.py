@@ -1,4 +1,4 @@
-"""The list of saved chats: finding one, putting them in order, opening what a search found."""
+"""The list of saved chats: search, rename, archive, delete, and opening a message found."""
 
 import asyncio
 import json
@@ -124,7 +124,7 @@ async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_clo
     async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
         found = await rows(self, text, archived=archived)
         begun.set()
-        with suppress(asyncio.CancelledError):  # as where the end of the work and of the screen cross
+        with suppress(asyncio.CancelledError):  # as if the work ended just when the screen closed
             await read.wait()
         return found
 

@@ -1,4 +1,4 @@
-"""What commands make of the options."""
+"""Commands that change the options."""
 
 import pytest
 
@@ -114,5 +114,5 @@ def test_a_value_may_begin_on_the_next_line() -> None:
 
 
 def test_a_command_that_takes_no_value_does_nothing_with_one() -> None:
-    with pytest.raises(BadInput, match=r"Nothing was done: /delete stands alone, without 'old chat'\."):
+    with pytest.raises(BadInput, match=r"Nothing was done: /delete takes no value, not 'old chat'\."):
         parse("/delete old chat ")

@@ -1,4 +1,4 @@
-"""Small terminals, where what is typed and what is chosen stay in view; and wide ones."""
+"""Small terminals, where the typed text and the chosen item stay in view; and wide ones."""
 
 from textual.widgets import Input, OptionList
 
@@ -15,12 +15,12 @@ LONG = "a prompt whose beginning is the title of a chat and long enough for two 
 
 
 def is_whole(chat: Chat) -> bool:
-    """Nothing of the screen in front is pushed off its end."""
+    """Whether nothing of the top screen is pushed off its end."""
     return chat.app.screen.query_one(KeyLine).region.bottom == 10 and chat.app.screen.max_scroll_y == 0
 
 
 def has_rows(chat: Chat) -> bool:
-    """Of the list on the screen in front two are in view at least."""
+    """Whether at least two items of the top screen's list are in view."""
     return chat.app.screen.query_one(OptionList).content_size.height >= 2 and is_whole(chat)
 
 

@@ -41,7 +41,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
-        chat.press_at_once("enter", "enter")  # shown once, as Esc below will tell
+        chat.press_at_once("enter", "enter")  # shown once, as Esc below checks
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
         await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))

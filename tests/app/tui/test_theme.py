@@ -1,4 +1,4 @@
-"""Every text of every screen can be read in every theme: its contrast is computed as it is drawn."""
+"""Every text of every screen is readable in every theme: its contrast is computed as drawn."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ COLOURED = [theme for theme in (*OWN_THEMES, *BUILTIN_THEMES.values()) if not th
 
 
 def texts(app: App[None]) -> Iterator[tuple[str, Color, Color]]:
-    """Every piece of text on the screen, its colour and its ground; of a dialog what lies within it."""
+    """(text, colour, background) of every piece of text on the screen; of a dialog only those inside it."""
     screen = app.screen
     seen = screen.size.region
     if isinstance(screen, ModalScreen):

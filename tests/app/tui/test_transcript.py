@@ -1,4 +1,4 @@
-"""A conversation of thousands of messages: widgets exist around the view only, and nothing jumps."""
+"""A conversation of thousands of messages: only those around the view have widgets, and nothing jumps."""
 
 import pytest
 
@@ -72,7 +72,7 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         opened.app.state.clear()
         await opened.until(lambda: view.max_scroll_y == 0 and "question" not in opened.screen)
         opened.app.state.resume(*long_chat(turns=2))
-        view.go_to("p1", ["question"])  # before the messages have places
+        view.go_to("p1", ["question"])  # before the messages are laid out
         await opened.shows("question 0", "question 1", "An answer to 1.")
         view.focus()
         await opened.press("up")

@@ -1,4 +1,4 @@
-"""What machines and people do to a running program, in a real terminal. Run by `make slow`."""
+"""Signals, kills and failures of a running program, in a real terminal. Run by `make slow`."""
 
 import os
 import shutil

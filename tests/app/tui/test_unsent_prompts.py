@@ -1,4 +1,4 @@
-"""What was written and not sent when the program ended is back in the prompt of its chat; nothing is sent."""
+"""Prompts unsent when the program ended are back in the input of their chat; nothing is sent."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ def files(chat: Chat) -> list[str]:
 
 
 async def resume(chat: Chat) -> None:
-    """Go on with the last chat once it is offered."""
+    """Resume the last chat once it is offered."""
     await offered(chat)
     await chat.press("f7")
 
 
 async def offered(chat: Chat) -> None:
-    """The last chat is, with what waits there; the line may be broken."""
+    """Wait for the offer of the last chat and its unsent prompt; the line may be wrapped."""
     await chat.until(lambda: "where a prompt was not sent" in " ".join(chat.screen.split()))
 
 

@@ -1,4 +1,4 @@
-"""Where the screen goes when stderr leads elsewhere: Textual itself would draw into the file."""
+"""Where the screen is drawn when stderr is redirected: Textual itself would draw into the file."""
 
 import os
 import sys

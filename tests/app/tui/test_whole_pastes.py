@@ -1,4 +1,4 @@
-"""What a terminal sends for a paste is read as one paste, wherever the reads are cut."""
+"""A paste sent by a terminal is read as one paste, however the reads are cut."""
 
 import pytest
 from textual.events import Key, Paste

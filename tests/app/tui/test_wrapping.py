@@ -1,4 +1,4 @@
-"""Text broken into lines: nothing is lost, no visible character is cut, every part knows its source."""
+"""Wrapped text: nothing is lost, no grapheme is cut, every part has its place in the source."""
 
 import pytest
 
