@@ -50,7 +50,7 @@ def summary() -> str:
     return (
         f"Over {len(errors)} published gains: median error **{median(map(abs, errors)):.0%}**, "
         f"from {errors[0]:+.0%} to {errors[-1]:+.0%}; "
-        f"over the {len(own)} with their own published acceptance: {median(own):.0%}."
+        f"over the {len(own)} with an acceptance of their own: {median(own):.0%}."
     )
 
 
