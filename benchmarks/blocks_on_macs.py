@@ -1,4 +1,4 @@
-"""Published speeds of blocks and MTP layers on Macs beside their predictions: a table of docs/roofline.md."""
+"""Published and predicted speeds of blocks and MTP layers on Macs: a table of docs/roofline.md."""
 
 import tomllib
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from models.speed.roofline import Model, find_shape, format_bits, pass_seconds
 
 ROWS = Path(__file__).with_name("published_rounds.toml")
 CONTEXT = 256
-"""Tokens, where a source does not say how many were read before."""
+"""Tokens of context, if a source does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A published gain, in plain decoding's speed, beside its prediction."""
+    """A published gain over plain decoding, with its prediction."""
 
     table: dict[str, Any]
     plain: float
-    """Predicted tokens per second."""
+    """Predicted tokens per second of plain decoding, then with the drafter."""
     drafted: float
     length: int
 
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Of the gain."""
+        """Relative error of the predicted gain."""
         return self.drafted / self.plain / self.gain - 1
 
 
@@ -44,7 +44,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def summary() -> str:
-    """How far the gains are off, in one sentence."""
+    """The errors of the predicted gains, in one sentence."""
     errors = sorted(row.error for row in rows())
     own = [abs(row.error) for row in rows() if "of" not in row.table]
     return (
@@ -57,7 +57,7 @@ def summary() -> str:
 def lines() -> Iterator[str]:
     """The table, in Markdown."""
     yield (
-        "| chip | target | drafter, drafted per round | measured by others | predicted | gain, theirs "
+        "| chip | target | drafter, drafted per round | measured by others | predicted | gain, measured "
         "| predicted | error | acceptance | source |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
@@ -89,10 +89,10 @@ def _row(table: dict[str, Any]) -> Row:
 
 def _line(row: Row) -> str:
     table = row.table
-    length = f"{row.length}" if "drafted" in table else f"{row.length} (not said)"
+    length = f"{row.length}" if "drafted" in table else f"{row.length} (not published)"
     measured = f"{table['plain']:.1f} → {table['with']:.1f}" if "plain" in table else ""
     accepted = f"{table['tokens']:.2f} a round" if "tokens" in table else f"{table['rate']:.0%} of drafted"
-    whose = f"{accepted}, not theirs: {table['of']}" if "of" in table else accepted
+    whose = f"{accepted}, from another source: {table['of']}" if "of" in table else accepted
     return (
         f"| {table['chip']} | {table['model']} {table['format']} | {table['kind']}, {length} | {measured} "
         f"| {row.plain:.1f} → {row.drafted:.1f} | {row.gain:.2f} | {row.drafted / row.plain:.2f} "

@@ -12,7 +12,7 @@ PAGE = Path(__file__).with_name("page.md")
 def page(
     figures: Figures, pair: str, facts: str, left_out: Sequence[str], differences: Mapping[str, str]
 ) -> str:
-    """All of it. `differences`: what is known of an answer that differs, by `side, prompt, temperature`."""
+    """The whole page. `differences`: notes on differing answers, by `side, prompt, temperature`."""
     return PAGE.read_text(encoding="utf-8").format(
         pair=pair,
         facts=facts,
@@ -27,7 +27,7 @@ def page(
 
 def _gains(figures: Figures, temperature: float) -> Iterator[str]:
     """Two rows per side, a column per kind of prompt."""
-    yield from _heads(f"temperature {temperature:g}", figures, "all, reading included", "tokens per pass")
+    yield from _heads(f"temperature {temperature:g}", figures, "all, with prefill", "tokens per pass")
     for side in sorted(set(figures.sides) - {PLAIN}):
         found = [figures.gain(side, group, temperature) for group in figures.groups]
         if whole := found[-1]:
@@ -59,7 +59,7 @@ def _same_texts(figures: Figures, differences: Mapping[str, str]) -> Iterator[st
     counts = figures.same_texts()
     same, of = (sum(each) for each in zip(*counts.values(), strict=True)) if counts else (0, 0)
     yield (
-        f"{same} of {of} texts are those of our plain decoding, token by token (at every temperature; "
-        "mlx-lm, which draws its own, at 0)" + ("." if same == of else "; these are not:")
+        f"{same} of {of} texts equal those of our plain decoding, token by token (at every temperature; "
+        "mlx-lm, which samples its own, at 0)" + ("." if same == of else "; these differ:")
     )
     yield from (f"- {where}: {what}" for where, what in differences.items())

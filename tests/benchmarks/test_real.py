@@ -97,7 +97,7 @@ def test_a_missed_bar_is_explained_by_what_was_gained_and_what_it_cost() -> None
     assert "3.30 tokens per pass, and a pass takes 2.89 plain rounds" in text
     assert "lookup 3: accepted by depth 0.75 0.50 1.00" in text
     (bound,) = bars.bounds(Figures(TIMED, COUNTED))
-    assert "lookup has a draft in 57% of its rounds; by length, in plain rounds: 1 takes 2.00" in bound
+    assert "lookup drafts in 57% of its rounds; time by draft length, in plain rounds: 1: 2.00" in bound
     assert "0.8" not in {f"{bar.temperature:g}" for bar in bars.bars(Figures(TIMED))}, "was not measured"
 
 

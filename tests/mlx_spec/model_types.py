@@ -199,25 +199,25 @@ def main() -> None:
 
 PAGE = """# Model types
 
-What mlx-spec does with every model type of mlx-lm {version}, as targets and as draft models. Written by
+Support for every model type of mlx-lm {version}, as target and as draft model. Written by
 `python -m tests.mlx_spec.model_types --write docs/model-types.md`: each type is built tiny with random
-weights, and its greedy text must be mlx-lm's own, token for token: without a draft, with a draft model of
+weights, and its greedy text must equal mlx-lm's, token for token: without a draft, with a draft model of
 the same type at lengths 1 and 4, and with lookup; read at once and with a round in flight; over two turns.
 Float32 on the CPU.
 
 {counts}
 
-How a type goes back after a rejected draft:
+How a type rolls back after a rejected draft:
 
-- **rows**: attention; keys and values by position, going back is a smaller offset.
-- **recomputed**: recurrent layers whose recurrence runs again over what it was given.
-- **replayed**: recurrent layers whose accepted tokens the model reads again
+- **rows**: attention; keys and values by position, a rollback is a smaller offset.
+- **recomputed**: recurrent layers whose recurrence runs again over its recorded inputs.
+- **replayed**: recurrent layers; the model reads the accepted tokens again
   ([decision 0009](decisions/0009-recurrent-layers-go-back.md)).
-- **read at once**: the host must know where a pass begins, so no drafted round is in flight.
+- **read at once**: the host must know the start of a pass, so no drafted round is in flight.
 
 Trees: **yes**, a draft may be a tree (checked with a binary tree of depth 3); **refused**, chains only.
 
-| type | outcome | goes back by | trees | remark |
+| type | outcome | rollback | trees | remark |
 |---|---|---|---|---|
 {rows}
 """
