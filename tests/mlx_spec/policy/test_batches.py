@@ -15,7 +15,7 @@ from mlx_spec.types import Round
 from tests.mlx_spec.grid import grid
 
 THIS_CPU = {1: 1.0, 2: 1.6, 4: 1.9, 8: 2.6, 12: 3.3, 16: 4.0, 32: 6.6, 64: 11.9, 256: 45.0}
-"""Passes over so many rows, in passes over one: a 12 x 256 target here, minima."""
+"""Time of passes by rows, in passes over one row: a 12 x 256 target here, minima."""
 M3_MAX = {1: 1.0, 2: 1.05, 4: 1.5, 5: 1.9, 8: 3.0, 12: 4.2, 13: 4.6, 32: 4.6, 33: 9.2, 64: 9.2, 256: 37.0}
 """As published for 4-bit weights: a tile of 32 rows at one price."""
 STEEP = {1: 1.0, 256: 256.0}
@@ -36,7 +36,7 @@ def takes(curve: str, texts: int, k: int) -> float:
 
 
 def of_one(curve: str) -> Costs:
-    """What a calibration finds of single texts."""
+    """What calibration measures: costs of single texts."""
     longest = {"model": 15, "lookup": 31}
     rounds = {
         name: {k: RoundCost(passes(curve, k + 1) + STEP * k * (name == "model")) for k in range(1, most + 1)}
@@ -48,7 +48,7 @@ def of_one(curve: str) -> Costs:
 def played(
     curve: str, texts: int, kind: str, tokens: int = 300, seed: int = 1, measured: bool = True
 ) -> float:
-    """Speed over plain rounds of as many texts, which come and go."""
+    """Speedup over plain rounds of the same batch size; texts join and leave."""
     rng, answer = random.Random(seed), ANSWER
     planner = Controller(of_one(curve) if measured else Costs()).of(texts)
     numbers, rates = list(range(texts)), [TEXTS[kind](rng, answer) for _ in range(texts)]
