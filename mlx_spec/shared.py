@@ -1,8 +1,8 @@
 """One target on several Macs: each has a part of every layer, and all write the same text.
 
-Rank 0 decides. What its engine is asked for goes to the others, whose engines do the same (`follow`), and so
-does what the clock decides: the plan of each round. All else follows from the tokens, on every rank alike;
-what a round brought is compared before it is shown.
+Rank 0 leads. The calls of its engine are sent to the others, whose engines repeat them (`follow`), and so is
+the plan of each round, which depends on the clock. All else is determined by the tokens; those of each round
+are compared between ranks before they are shown.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -81,7 +81,7 @@ class SharedEngine(Engine):
                     return
 
     def _rows(self, most: int) -> "SharedRows":
-        # Calibration lets a Guess draft; it is the last of all.
+        # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
         self._tell("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
         return SharedRows(self, most)
@@ -102,7 +102,7 @@ class SharedRows(Rows):
         self._ranks = engine.ranks
         self._added = 0
         self.texts: dict[int, Text] = {}
-        """Those that have not ended, by how many were added before; `Text.number` is each rank's own."""
+        """Texts that have not ended, by order of `add`: `Text.number` differs between ranks."""
         self._refusals: list[Exception] = []
 
     def add(
@@ -143,7 +143,7 @@ class SharedRows(Rows):
             self._ranks.send({"do": what, **values})
 
     def _in_time(self, progress: Progress) -> Progress:
-        """What it raises ends the step when all ranks end it."""
+        """`progress`, its exceptions raised at the end of the step, as all ranks must finish it."""
 
         def shown(done: int, total: int) -> None:
             try:
@@ -154,7 +154,7 @@ class SharedRows(Rows):
         return shown
 
     def _read_prompts(self) -> bool:
-        """One piece, of as many tokens as rank 0 reads in the time that others may wait."""
+        """Read one piece: as many tokens as rank 0 reads in the time that other texts may wait."""
         if any(text and not text.begun for text in self._places):
             microseconds = self._ranks.decide([round(1e6 * self._seconds_per_token)])[0]
             self._seconds_per_token = microseconds / 1e6
@@ -166,10 +166,10 @@ class SharedRows(Rows):
 
 
 class SharedPolicy:
-    """Plans of rank 0's policy; what the rounds brought is compared.
+    """Plans by rank 0's policy; compares the tokens of each round between ranks.
 
     Args:
-        policy: the rank's own; that of rank 0 is asked.
+        policy: this rank's; only rank 0's is asked.
     """
 
     def __init__(self, policy: Policy, ranks: Ranks):
@@ -201,5 +201,5 @@ class SharedPolicy:
 
 
 def _plain(options: Options) -> dict[str, Any]:
-    """As JSON has it; `Options` takes it back."""
+    """As JSON values; `Options` takes them back."""
     return {**asdict(options), "stop_tokens": sorted(options.stop_tokens)}

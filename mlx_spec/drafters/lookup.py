@@ -17,13 +17,13 @@ from mlx_spec.verify.batch import BatchVerifier
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
 LINKS_REFRESHED = 32
-"""How many shorter endings learn of a new occurrence; bounds the work on "aaaa"."""
+"""How many shorter endings are updated with a new occurrence; bounds the work on "aaaa"."""
 CANDIDATES = {
     least: Candidate("lookup", f"lookup {least}+", prior, limit=2 * least - 1, host_text=True)
     for least, prior in ((16, 0.9), (8, 0.8), (5, 0.6), (MIN_MATCH, 0.3))
 }
-"""By the length of the match, at least: the longer, the surer and the longer the copy. A draft model's
-first token is about as sure as one after a match of five."""
+"""By minimum match length: the longer the match, the higher the acceptance rate and the longer the copy. A
+draft model's first token is accepted about as often as one after a match of five."""
 
 
 class SuffixAutomaton:
@@ -67,7 +67,7 @@ class SuffixAutomaton:
         return copy
 
     def _refresh(self) -> None:
-        """Let the endings of the text so far know where they last ended, before the text goes on."""
+        """Note for the endings of the text so far that they occurred here, before the text goes on."""
         state, left = self._link[self._last], LINKS_REFRESHED
         while state > 0 and left:
             self._end[state] = len(self.tokens) - 1
@@ -105,7 +105,7 @@ class LookupDrafter(Drafter):
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         copies = [copier.copy(depth) for copier in self._copiers]
         longest = max(len(copy) for copy in copies)
-        # Any token is a legal guess: a shorter copy is filled up.
+        # Any token is legal: shorter copies are padded.
         filled = [copy + [0] * (longest - len(copy)) for copy in copies]
         return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
 
@@ -131,7 +131,7 @@ class Copier:
         return 0 < read and list(tokens[:read]) == self._indexed and self._documents == documents
 
     def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
-        """Index what is new, and tell how a copy of one token would have done each time."""
+        """Index the new tokens. Returns whether a copy of one token would have predicted each."""
         shadows: list[tuple[Candidate, list[bool]]] = []
         for token in tokens[len(self._indexed) :]:
             if candidate := self.candidate():
@@ -141,7 +141,7 @@ class Copier:
         return shadows
 
     def candidate(self) -> Candidate | None:
-        """By the length of the match."""
+        """The candidate for the current match length."""
         size = self._automaton.longest_match()[0]
         if size < MIN_MATCH:
             return None

@@ -1,8 +1,8 @@
-"""Heads on the target's last hidden state draft (Medusa, Cai et al. 2024, arXiv 2401.10774).
+"""Drafts by heads on the target's last hidden state (Medusa, Cai et al. 2024, arXiv 2401.10774).
 
-Each guesses one place ahead and knows nothing of what the others guess, so that a draft is one small pass,
-and there is nothing to read before it: the last row that the target passed is all they need. Verified as
-every draft is, not by Medusa's typical acceptance, which changes the text.
+Each head guesses one position, independently of the others, so a draft is one small pass over the last
+accepted row of the target. Verified as every draft is, not by Medusa's typical acceptance, which changes the
+text.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ RIGHT = (
     (0.33, 0.11, 0.06, 0.04, 0.03),
     (0.28, 0.10, 0.06, 0.04, 0.03),
 )
-"""How often the likeliest, second, ... guess of each head is right where those before it are. Assumed, by
-docs/trees.md: it only gives trees their shape, and what they gain is counted."""
+"""By head: the assumed rates (docs/trees.md) at which its best, second, ... guess is right, given that those
+before it are. They only give trees their shape; acceptance is measured."""
 
 
 class MedusaDrafter(LastStateDrafter):
@@ -62,13 +62,13 @@ class MedusaDrafter(LastStateDrafter):
 
 
 Node = tuple[int, int, int]
-"""The row it hangs on, as in a draft; the head that guesses it; its rank among that head's guesses."""
+"""(the row it follows, as in a draft; the head that guesses it; its rank among that head's guesses)."""
 
 
 @cache
 def shape(nodes: int, depth: int) -> tuple[Node, ...]:
-    """The tree of so many nodes, so deep at most, that has most tokens accepted where heads are right as in
-    `RIGHT`, whatever the others guessed: the likeliest nodes, each after the one that it hangs on.
+    """The tree of `nodes` nodes, at most `depth` deep, with the most accepted tokens expected by `RIGHT`: the
+    likeliest nodes, each after its parent.
     """
     found: list[Node] = []
     grows = [(-RIGHT[0][0], 0, 0, 0)]
@@ -97,7 +97,7 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verif
 
 
 def _best(scores: Float[mx.array, "b vocab"], count: int) -> mx.array:
-    """The tokens with the highest, best first: `[b, count]`."""
+    """The tokens with the highest scores, best first: `[b, count]`."""
     few = mx.argpartition(-scores, count - 1, axis=-1)[:, :count]
     order = mx.argsort(-mx.take_along_axis(scores, few, axis=-1), axis=-1)
     return mx.take_along_axis(few, order, axis=-1).astype(mx.int32)

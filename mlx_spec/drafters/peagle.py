@@ -1,6 +1,6 @@
-"""A head on the target's hidden states drafts all its tokens in one pass (P-EAGLE, arXiv 2602.01469).
+"""Drafts all tokens in one pass, by a head on the target's hidden states (P-EAGLE, arXiv 2602.01469).
 
-It keeps the rows of true tokens, as an EAGLE head does, and masked rows behind them for one pass.
+It keeps the rows of the text's tokens, as an EAGLE head does; masked rows behind them are for one pass.
 """
 
 from dataclasses import replace
