@@ -34,7 +34,7 @@ class DFlashDrafter(FeatureDrafter):
         anchor = p.ids[:, -1:]
         masks = mx.full((len(anchor), depth - shape.from_anchor), shape.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, anchor, masks], axis=1)))
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         guesses = self._logits(output, slice(-depth, None))
         if not self.head.chains:
             return verifier.at_once(self.head.spread(guesses)[:, :, : verifier.vocab])

@@ -73,7 +73,7 @@ class EagleDrafter(FeatureDrafter):
             growth, on = growth.next(self._logprobs(last, growth.paths, verifier))
             places = mx.broadcast_to(on[:, :, None], last.shape)
             hidden = mx.concatenate([hidden, mx.take_along_axis(last, places, axis=1)], axis=1)
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return growth.likeliest(context.nodes)
 
     def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: BatchVerifier) -> mx.array:

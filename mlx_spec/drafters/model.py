@@ -147,7 +147,7 @@ class ModelDrafter(Drafter):
             drafted = mx.concatenate([drafted, ids], axis=1)
             probs += [] if q is None else [q]
             p = self._next(p, ids, output)
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def _shadow(self, context: Context, verifier: BatchVerifier) -> Draft:
@@ -157,10 +157,10 @@ class ModelDrafter(Drafter):
         logits = self._logits(self._step(p), slice(-1 - count, -1))
         guesses = verifier.before(count).guesses(logits[:, :, : verifier.vocab], known)
         # This round adds one token: then as many are unread as after a draft.
-        self._begin_anew(max(0, self.left - 1))
+        self._set_lag(max(0, self.left - 1))
         return Draft.none(len(known), shadow=(guesses == known).astype(mx.int32))
 
-    def _begin_anew(self, lag: int) -> None:
+    def _set_lag(self, lag: int) -> None:
         self._lag, self._others = lag, 0
         self._assumed = deque([(0, 0)] * len(self._assumed))
 

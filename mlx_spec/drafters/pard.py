@@ -50,5 +50,5 @@ class PardDrafter(ModelDrafter):
         masks = mx.full((len(text.ids), depth - 1), self._mask, mx.int32)
         output = self._step(Pass(mx.concatenate([text.ids, masks], axis=1), text.start))
         logits = self._logits(output, slice(-depth, None))[:, :, : verifier.vocab]
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return verifier.at_once(logits)

@@ -35,7 +35,7 @@ class PEagleDrafter(FeatureDrafter):
         p = self._first(context)
         masks = mx.full((len(p.ids), depth - 1), self.head.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return verifier.at_once(self._logits(output, slice(-depth, None))[:, :, : verifier.vocab])
 
     def _logits(self, output: Output, rows: slice) -> mx.array:
