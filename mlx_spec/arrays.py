@@ -61,6 +61,13 @@ class Draft:
         return cls(tokens, tokens.shape[1], probs=probs)
 
     @classmethod
+    def padded(cls, chains: Sequence[list[int]]) -> "Draft":
+        """A chain per sequence, as the host has them, the shorter ones padded: any token is legal."""
+        longest = max(map(len, chains))
+        rows = [chain + [0] * (longest - len(chain)) for chain in chains]
+        return cls.chain(mx.array(rows, mx.int32).reshape(len(rows), longest))
+
+    @classmethod
     def none(cls, sequences: int, shadow: mx.array | None = None) -> "Draft":
         """A plain round."""
         return cls(mx.zeros((sequences, 0), mx.int32), 0, shadow=shadow)

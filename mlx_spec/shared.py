@@ -39,15 +39,15 @@ class SharedEngine(Engine):
         self._all = [*self.drafters, Guess()]
 
     def forget(self) -> None:
-        self._tell("forget")
+        self._send("forget")
         super().forget()
 
     def pretend_cached(self, tokens: Sequence[int]) -> None:
-        self._tell("pretend", tokens=list(tokens))
+        self._send("pretend", tokens=list(tokens))
         super().pretend_cached(tokens)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
-        self._tell("scores", tokens=list(tokens), options=_plain(options))
+        self._send("scores", tokens=list(tokens), options=_plain(options))
         with self.ranks.together():
             scores = super().next_scores(tokens, options)
             mx.eval(scores)
@@ -83,10 +83,10 @@ class SharedEngine(Engine):
     def _rows(self, most: int) -> "SharedRows":
         # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self._tell("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
+        self._send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
         return SharedRows(self, most)
 
-    def _tell(self, what: str, **values: Any) -> None:
+    def _send(self, what: str, **values: Any) -> None:
         if self.ranks.leads:
             self.ranks.send({"do": what, **values})
 
@@ -103,7 +103,7 @@ class SharedRows(Rows):
         self._added = 0
         self.texts: dict[int, Text] = {}
         """Texts that have not ended, by order of `add`: `Text.number` differs between ranks."""
-        self._refusals: list[Exception] = []
+        self._errors: list[Exception] = []
 
     def add(
         self,
@@ -114,17 +114,17 @@ class SharedRows(Rows):
         progress: Progress | None = None,
         likeliest: int | None = None,
     ) -> Text:
-        shown = progress and self._in_time(progress)
-        text = super().add(prompt, options, documents=documents, progress=shown, likeliest=likeliest)
+        report = progress and self._deferring(progress)
+        text = super().add(prompt, options, documents=documents, progress=report, likeliest=likeliest)
         self.texts[self._added] = text
         self._added += 1
-        self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
+        self._send("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
         return text
 
     def cancel(self, text: Text) -> None:
         for place, each in self.texts.items():
             if each is text and not (text.ended or self.closed):
-                self._tell("cancel", text=place)
+                self._send("cancel", text=place)
         super().cancel(text)
 
     def step(self) -> Read:
@@ -134,24 +134,24 @@ class SharedRows(Rows):
         with self._ranks.together():
             read = super().step()
         self.texts = {place: text for place, text in self.texts.items() if not text.ended}
-        if self._refusals:
-            raise self._refusals.pop()
+        if self._errors:
+            raise self._errors.pop()
         return read
 
-    def _tell(self, what: str, **values: Any) -> None:
+    def _send(self, what: str, **values: Any) -> None:
         if self._ranks.leads:
             self._ranks.send({"do": what, **values})
 
-    def _in_time(self, progress: Progress) -> Progress:
+    def _deferring(self, progress: Progress) -> Progress:
         """`progress`, its exceptions raised at the end of the step, as all ranks must finish it."""
 
-        def shown(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             try:
                 progress(done, total)
             except Exception as error:
-                self._refusals.append(error)
+                self._errors.append(error)
 
-        return shown
+        return report
 
     def _read_prompts(self) -> bool:
         """Read one piece: as many tokens as rank 0 reads in the time that other texts may wait."""

@@ -180,33 +180,31 @@ class ByVocabulary(ForeignDrafter):
 
     def meet(self, target: Model) -> None:
         super().meet(target)
-        ours, theirs = self._translator.shared
-        pairs = [
-            (t, d) for t, d in zip(ours, theirs, strict=True) if t < target.vocab and d < self.cached.vocab
-        ]
-        self._ours = mx.array([t for t, _ in pairs], mx.int32)
-        self._theirs = mx.array([d for _, d in pairs], mx.int32)
-        self._as_theirs = mx.put_along_axis(mx.zeros((target.vocab,), mx.int32), self._ours, self._theirs, 0)
+        shared, draft_vocab = zip(*self._translator.shared, strict=True), self.cached.vocab
+        pairs = [(t, d) for t, d in shared if t < target.vocab and d < draft_vocab]
+        self._target_ids = mx.array([t for t, _ in pairs], mx.int32)
+        self._draft_ids = mx.array([d for _, d in pairs], mx.int32)
+        none = mx.zeros((target.vocab,), mx.int32)
+        self._draft_id_of = mx.put_along_axis(none, self._target_ids, self._draft_ids, 0)
         with suppress(UnsupportedModel):  # a vocabulary projection that cannot be identified stays whole
             restrict_head(self.cached.model, [d for _, d in pairs])
 
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        ours, theirs = mx.zeros((len(texts), 0), mx.int32), mx.zeros((len(texts), 0), mx.int32)
+        drafted = own = mx.zeros((len(texts), 0), mx.int32)
         logits, probs = output.logits[:, -1], []
         for index in range(min(depth, most)):
             if index:
-                logits = self._step(theirs[:, -1:], index - 1)
-            ids, q = verifier.propose(
-                spread(logits[:, self._theirs], self._ours, verifier.vocab), index, ours
-            )
+                logits = self._step(own[:, -1:], index - 1)
+            among_all = spread(logits[:, self._draft_ids], self._target_ids, verifier.vocab)
+            ids, q = verifier.propose(among_all, index, drafted)
             mx.async_eval(ids)  # the device begins while the host builds the next step
-            ours = mx.concatenate([ours, ids], axis=1)
-            theirs = mx.concatenate([theirs, self._as_theirs[ids]], axis=1)
+            drafted = mx.concatenate([drafted, ids], axis=1)
+            own = mx.concatenate([own, self._draft_id_of[ids]], axis=1)
             probs += [] if q is None else [q]
-        self._drafted = theirs
-        return Draft.chain(ours, mx.concatenate(probs, axis=1) if probs else None)
+        self._drafted = own
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
 
 class ByText(ForeignDrafter):
@@ -227,11 +225,7 @@ class ByText(ForeignDrafter):
         self._drafted = found
         drafted: list[list[int]] = found.tolist()  # type: ignore[assignment]
         each = zip(self._transcripts, drafted, strict=True)
-        copies = [transcript.to_target(tokens)[:depth] for transcript, tokens in each]
-        longest = max(map(len, copies))
-        # Any token is legal: shorter drafts are padded.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([transcript.to_target(tokens)[:depth] for transcript, tokens in each])
 
 
 def _length(counts: list[int]) -> Length:

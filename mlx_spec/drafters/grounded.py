@@ -7,8 +7,6 @@ than a prompt; a search takes microseconds (`mlx_spec.token_store`). It does not
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import mlx.core as mx
-
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
@@ -52,11 +50,7 @@ class GroundedDrafter(Drafter):
         return [max(candidates, key=lambda candidate: candidate.prior)] if candidates else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        copies = [found.copy[:depth] if found else [] for found in self._found]
-        longest = max(len(copy) for copy in copies)
-        # Any token is legal: shorter copies are padded.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([found.copy[:depth] if found else [] for found in self._found])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         return [shadow for i, text in enumerate(texts) for shadow in self._follow(i, text)]

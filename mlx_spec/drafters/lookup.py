@@ -7,8 +7,6 @@ the longest match in constant time per token; the latest occurrence wins.
 
 from collections.abc import Sequence
 
-import mlx.core as mx
-
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
@@ -103,11 +101,7 @@ class LookupDrafter(Drafter):
         return [max(found, key=lambda candidate: candidate.prior)] if found else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        copies = [copier.copy(depth) for copier in self._copiers]
-        longest = max(len(copy) for copy in copies)
-        # Any token is legal: shorter copies are padded.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([copier.copy(depth) for copier in self._copiers])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         pairs = zip(self._copiers, texts, strict=True)

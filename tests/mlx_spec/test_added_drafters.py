@@ -56,7 +56,7 @@ def test_names_joined_by_a_plus_let_those_drafters_take_part_and_no_other():
 
 
 class Foreign(Drafter):
-    """Tokens that the target does not have."""
+    """Drafts ids that the target does not have."""
 
     name = "foreign"
 

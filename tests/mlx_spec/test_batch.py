@@ -1,4 +1,4 @@
-"""Several texts in one loop: each is the text of its own run (`test_rows.py` has the mutants)."""
+"""Several texts in one batch: each is the text of a run alone (`test_rows.py` has the mutants)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Buffers go back exactly, never write out of bounds, and are never copied whole in a round."""
+"""Buffers are rewound exactly, never write out of bounds, and are never copied whole in a round."""
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -31,7 +31,7 @@ def quantizable_with_a_window(seed: int) -> nn.Module:
 
 
 def furthest(model: Model, ids: list[int], bits: int | None = None) -> float:
-    """How far its rows are from those of a fresh start."""
+    """The largest difference of its rows from those of a fresh start."""
     fresh = Model(model.model, bits)
     fresh.prefill(ids, count := model.seen[0])
     pairs = [
@@ -151,7 +151,7 @@ def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
 
 
 class Positional(nn.Module):
-    """Needs its offset as a number, as `mx.arange` does."""
+    """A model that needs its offset as a number, as `mx.arange` does."""
 
     def __init__(self):
         super().__init__()

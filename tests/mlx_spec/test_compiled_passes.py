@@ -43,7 +43,7 @@ def compiling(monkeypatch):
 
 
 def twice(engine: Engine, **options) -> list[list[int]]:
-    """Over a border where buffers grow, and in a second turn."""
+    """Two turns, past the length at which buffers grow."""
     return [text(engine, prompt(225, 1), max_tokens=48, **options) for _ in range(2)]
 
 
@@ -66,7 +66,7 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
 
 
 def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
-    """A round that builds one shows nothing of what rounds cost."""
+    """A round that builds one is not steady."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     length, built = 130, [0]
     for read in engine.generate(prompt(130, 1), Options(max_tokens=300, **DRAFTED)):

@@ -35,7 +35,7 @@ PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5
 )
 def test_greedy_text_is_that_of_mlx_lm(name, length):
     ids = PROMPTS[length]
-    # Enough to show a cache that does not go back; a short prompt's text has to leave the windows behind.
+    # Enough to show a cache that is not rewound; a short prompt's text has to outgrow the windows.
     target, count = ARCHITECTURES[name](0), max(20, 40 - len(ids))
     wanted = reference(target, ids, count)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"

@@ -1,4 +1,4 @@
-"""docs/model-types.md says what is true of the mlx-lm that is installed."""
+"""docs/model-types.md is right for the installed mlx-lm."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts that join and leave between rounds: each is the text of its own run, whatever the others do."""
+"""Texts that join and leave between rounds: each is the text of a run alone, whatever the others do."""
 
 import random
 from collections import defaultdict
@@ -32,12 +32,12 @@ from tests.mlx_spec.tiny_models import (
 )
 
 SHARED = prompt(70, 5)
-"""How most prompts begin."""
+"""Prefix of most prompts."""
 
 
 @pytest.fixture(autouse=True)
 def a_piece_between_two_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short prompts too are read while others are written."""
+    """Read prompts in such small pieces that short ones too are read between rounds."""
     monkeypatch.setattr(rows_module, "WAIT", 1e-4)
 
 
@@ -68,7 +68,7 @@ def alone(engine: Engine, requests: list[tuple[list[int], Options]]) -> list[lis
 
 
 def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int, seed: int):
-    """Texts and which were cancelled: requests come a few at a time, and one in five is cancelled."""
+    """(texts, which were cancelled): requests come a few at a time, and one in five is cancelled."""
     rng, rows, coming = random.Random(seed), engine.rows(most), list(requests)
     given: list[Text] = []
     texts, cancelled = defaultdict[int, list[int]](list), set[int]()
@@ -164,7 +164,7 @@ def _wanted() -> list[list[int]]:
 
 
 def unbroken() -> tuple[Engine, list[tuple[list[int], Options]], list[list[int]]]:
-    """What is to be broken, and what it writes while it is not."""
+    """An engine, requests, and the texts that it writes unless it is broken."""
     engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
     return engine, asked(6, 10, drafter="model", draft_length=3), _wanted()
 
@@ -213,7 +213,7 @@ def test_a_text_that_is_cancelled_before_it_began_is_never_read():
 
 @pytest.mark.parametrize(("prompts", "longest"), [(1, 0.25), (3, 0.75), (7, 1.0)])
 def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, prompts, longest):
-    """On a clock that goes on with prompts alone: 5 ms a token."""
+    """On a clock that only prefill moves: 5 ms a token."""
     now, gaps = [1.0], []
 
     def clock() -> float:

@@ -1,4 +1,4 @@
-"""A drafter that rests tells what it would have drafted: right, and without touching the text."""
+"""Shadow drafts are right, and change no text."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -22,7 +22,7 @@ TOKENS = 40
 
 
 class Asking(Fixed):
-    """Plans plain rounds, after every few a shadow draft or, by turns, a draft."""
+    """Plans plain rounds, and after every few of them, in turn, a shadow draft or a draft."""
 
     def __init__(self, every: int):
         self.every = every
@@ -48,14 +48,14 @@ class Asking(Fixed):
 
 
 class Copying(Asking):
-    """Takes every candidate."""
+    """Drafts whenever there is a candidate."""
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         return (candidates[0], 2) if candidates else (NO_CANDIDATE, 0)
 
 
 def other() -> nn.Module:
-    """Right about every other time."""
+    """A draft model that is right about half the time."""
     return nearly(tiny_llama, 1, noise=0.3)
 
 

@@ -1,4 +1,4 @@
-"""One text written by several processes, which have a part of the target's layers each."""
+"""One text written by several processes, each with a part of the target's layers."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.on_ranks import ends, start_ranks
 
 
 def written_by(count: int, folder: Path) -> dict[str, Any]:
-    """What rank 0 printed, once all ended in order."""
+    """What rank 0 printed; all ranks must end without an error."""
     (code, out, err), *others = ends(start_ranks(count, ["tests.mlx_spec.one_rank"], folder))
     assert code == 0, err
     assert all(other[:2] == (0, "") for other in others), others
@@ -59,7 +59,7 @@ def test_four_ranks_write_what_two_write(two: dict[str, Any], tmp_path: Path) ->
 
 @pytest.fixture
 def ranks(monkeypatch: pytest.MonkeyPatch) -> "Twin":
-    """Rank 0 of two; what it sends comes back as the other's."""
+    """Rank 0 of two; the other one sends the same as it does."""
     return Twin(monkeypatch)
 
 

@@ -104,7 +104,7 @@ def one_after_the_other(draft: Draft, honest=Tree.of) -> Tree | None:
 
 
 def not_moved(self, start, path):
-    """Rows stay where they are."""
+    """Mutant: accepted rows are not moved together."""
 
 
 @pytest.mark.parametrize(

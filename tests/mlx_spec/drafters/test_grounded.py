@@ -1,4 +1,4 @@
-"""Grounded copies from stores of documents, and changes no word whatever they hold."""
+"""Grounded copies from stores of documents, and changes no text whatever they hold."""
 
 import mlx.core as mx
 import pytest
@@ -20,7 +20,7 @@ def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
 
 
 def copied(drafter: Drafter, text: list[int], depth: int) -> list[int]:
-    """What it drafts after `text`; nothing where it is no candidate."""
+    """What it drafts after `text`; nothing without a candidate."""
     if not drafter.candidates(Length.exact(len(text))):
         return []
     context = Context([text], mx.array([text]), Length.exact(len(text)))

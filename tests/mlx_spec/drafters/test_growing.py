@@ -1,4 +1,4 @@
-"""A tree grows where the drafter is surest, and what is cut from it is still a tree."""
+"""A tree grows at its likeliest nodes, and the nodes kept of it are still a tree."""
 
 import mlx.core as mx
 import pytest
@@ -9,7 +9,7 @@ VOCAB = 6
 
 
 def logprobs(path: tuple[int, ...]) -> mx.array:
-    """Some distribution after each path."""
+    """A random distribution after each path."""
     key = mx.random.key(sum((i + 1) * 7**i * (t + 1) for i, t in enumerate(path)))
     scores = 2 * mx.random.normal((VOCAB,), key=key)
     return scores - mx.logsumexp(scores)

@@ -1,4 +1,4 @@
-"""Drafters that learnt some texts draft what they should, whatever was accepted, and change no word."""
+"""Trained drafters draft what they should, whatever was accepted, and change no text."""
 
 from dataclasses import replace
 

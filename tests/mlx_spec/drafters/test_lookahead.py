@@ -1,4 +1,4 @@
-"""Lookahead drafts what the target once guessed, at every size of window and pool, and changes no word."""
+"""Lookahead drafts earlier guesses of the target, at every size of window and pool, and changes no text."""
 
 import shutil
 
@@ -30,7 +30,7 @@ SIZES = [(4, 3, 3), (1, 2, 1), (3, 2, 2), (5, 4, 2), (2, 5, 1)]
 
 
 def repeating():
-    """Its texts come back to what they said."""
+    """A model whose texts repeat themselves."""
     return settled(tiny_llama(0), 0, spread=0.7)
 
 

@@ -1,4 +1,4 @@
-"""Recycling drafts what the target itself found likely, and changes no word."""
+"""Recycling drafts what the target itself found likely, and changes no text."""
 
 import mlx.core as mx
 import pytest

@@ -1,4 +1,4 @@
-"""Trees that heads draft change no text, save rounds, and hold what heads find likeliest."""
+"""Trees drafted by heads change no text, save rounds, and hold the heads' likeliest tokens."""
 
 from itertools import combinations, product
 from typing import Any
@@ -67,7 +67,7 @@ def test_each_node_of_a_tree_is_the_guess_of_its_head_and_rank(depth):
 
 @pytest.mark.parametrize(("nodes", "depth"), [(3, 2), (4, 3), (5, 1)])
 def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
-    """Against every set of nodes that hang together; a path is the ranks that lead to a node."""
+    """Against every connected set of nodes; a path is the ranks that lead to a node."""
 
     def likely(path: tuple[int, ...]) -> float:
         return float(np.prod([RIGHT[level][rank] for level, rank in enumerate(path)]))

@@ -1,4 +1,4 @@
-"""How likely drafted tokens are accepted, learned from rounds and shadow drafts."""
+"""Acceptance rates, learned from rounds and shadow drafts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What rounds cost, learned from rounds that were timed."""
+"""Costs of rounds, learned from timed rounds."""
 
 import random
 

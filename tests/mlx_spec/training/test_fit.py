@@ -1,4 +1,4 @@
-"""Fitting goes on after a stop as if there had been none, and learns what it is shown."""
+"""Training resumes after a stop as if there had been none, and learns its texts."""
 
 from typing import Any
 

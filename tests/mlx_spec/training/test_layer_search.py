@@ -1,4 +1,4 @@
-"""The search finds the layers that are not missed, and what it says of a set is what rounds do."""
+"""The search finds the layers that matter least, and its acceptance rates are those of rounds."""
 
 from typing import Any
 

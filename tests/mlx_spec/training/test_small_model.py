@@ -27,7 +27,7 @@ def args(width: int, layers: int = 2) -> ModelArgs:
 
 @pytest.fixture(scope="session")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Greedy answers, as the target has studied them: without taps."""
+    """A file of greedy answers with the target's outputs, without taps."""
     path = tmp_path_factory.mktemp("texts") / "texts-00000.safetensors"
     engine, whole, studies = Engine(target(), context_limit=99), Model(target()), []
     for seed in range(6):

@@ -1,4 +1,4 @@
-"""A text spelled in other tokens says what follows each of them, and which the target chose greedily."""
+"""A text in a draft model's tokens has the next token of each, and which the target chose greedily."""
 
 import mlx.core as mx
 import pytest

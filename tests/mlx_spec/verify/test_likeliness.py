@@ -1,4 +1,4 @@
-"""How likely tokens were is the target's own word, whoever drafted and whatever else is written."""
+"""Log probabilities of tokens are the target's, whatever drafter and batch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every rule emits exactly the target's distribution, whatever drafts: enumerated, with mutants that do not.
+"""Every rule emits exactly the target's distribution, whatever the draft: enumerated, with mutants that fail.
 
 The enumeration drives the rules' own deterministic parts (`proper`, limits, bonus weights) over all drafts
 and outcomes of a tiny vocabulary; that the rules decide by them is shown over many draws of their noise.
@@ -25,7 +25,7 @@ Texts = dict[tuple[int, ...], float]
 
 
 class Scheme(NamedTuple):
-    """A rule, what it decides by, and the chance of each number accepted that follows."""
+    """A rule, its limits, and the probability of each number of accepted tokens."""
 
     rule: Callable
     limits: Callable
@@ -74,7 +74,7 @@ def texts(tree: Tree, length: int) -> Texts:
 
 
 def rows(tree: Tree, draft: tuple[int, ...], count: int) -> np.ndarray:
-    """NaN after what is no text: the target reads out of bounds there."""
+    """NaN after ids out of range: the target reads out of bounds there."""
     return np.stack([tree.get(draft[:i], np.full(VOCAB, np.nan, np.float32)) for i in range(count)])
 
 
@@ -106,7 +106,7 @@ def emitted(
 
 
 def distance(found: Texts, p: Tree, length: int) -> float:
-    """Total variation to the target's texts of `length` tokens, what is missing drawn from the target."""
+    """Total variation to the target's texts of `length` tokens; missing tokens are drawn from the target."""
     whole: Texts = defaultdict(float)
     for prefix, chance in found.items():
         for rest in itertools.product(range(VOCAB), repeat=length - len(prefix)):
@@ -124,7 +124,7 @@ def mean_accepted(found: Texts) -> float:
 @both
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_rejection_rules_emit_the_target_distribution(scheme, k):
-    """Drafts drawn from a distribution, and determined ones; targets that forbid a token too."""
+    """Random drafts and fixed ones; also targets that forbid a token."""
     for seed in range(4):
         p = random_tree(seed, k)
         kept = {prefix: np.where(row < row.max(), row, 0) for prefix, row in p.items()}
@@ -233,7 +233,7 @@ def test_mutant_q_that_is_not_what_was_drawn_from_is_caught():
 
 
 def test_mutant_discarding_unlikely_drawn_tokens_is_caught():
-    """A token drawn with little confidence is thrown away and the target speaks in its place."""
+    """A drawn token of low probability is discarded, and the target's own taken in its place."""
     p, q = random_tree(3, 1), random_tree(4, 1)
     least = int(q[()].argmin())
 
