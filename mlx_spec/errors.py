@@ -4,8 +4,8 @@ SpecError
 ├── BadOption           an option cannot be used: change it
 │   └── OutOfRange      its value is out of range
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
-├── UnsupportedModel    a model's layers cannot be rewound: choose another model
-└── RankLost            another of several Macs is gone, or does something else: start all again
+├── UnsupportedModel    a model cannot be rewound, or does not fit the target: choose another
+└── RankLost            one of several Macs is gone, or wrote something else: start all again
 """
 
 
@@ -34,11 +34,11 @@ class ContextFull(SpecError):
 
 
 class UnsupportedModel(SpecError):
-    """A model keeps state that the engine cannot rewind."""
+    """A model keeps state that the engine cannot rewind, or a drafter does not fit the target."""
 
 
 class RankLost(SpecError):
-    """Another of several Macs is gone, or wrote something else."""
+    """One of several Macs is gone, or wrote something else."""
 
 
 def _written(value: object) -> str:

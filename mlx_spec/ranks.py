@@ -69,7 +69,7 @@ class Ranks:
             for rank, row in enumerate(came):
                 if row[0] != self._exchanges or row[-1] != crc32(row[:-1].tobytes()):
                     raise RankLost(
-                        f"What rank {rank} sent arrived broken (message {self._exchanges}): its program "
+                        f"A message of rank {rank} arrived damaged (number {self._exchanges}): its program "
                         "ended, or the network failed. Start all of them again."
                     )
         self._exchanges += 1

@@ -86,8 +86,8 @@ class ForeignDrafter(Drafter):
         self.cached = Model(model)
         if self.cached.recurrent:
             raise UnsupportedModel(
-                "A draft of another tokenizer goes back wherever its words change, and this one's layers "
-                "go back to a few places only. Use another draft model."
+                "A draft model with another tokenizer has to rewind to any token, and this one's layers "
+                "can rewind to a few places only. Use another draft model."
             )
         self.models = (self.cached,)
         self._translator = translator

@@ -96,10 +96,10 @@ def with_layers(target: Any, layers: Collection[int]) -> nn.Module:
     few = [layer if i in layers else Skipped(layer) for i, layer in enumerate(stack)]
     view = _replaced(target, target.layers, few)
     if view is None:
-        raise _refused(target, "Its code keeps them in no plain list.")
+        raise _refused(target, "Its code does not keep them in a plain list.")
     entries = make_entries(view)
     if len(entries) != len(stack) or not all(isinstance(entry, Buffer) for entry in entries):
-        raise _refused(target, "They have more, or less, than keys and values of their own.")
+        raise _refused(target, "Not all of them have just keys and values of their own.")
     return view
 
 

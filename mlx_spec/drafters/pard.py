@@ -42,7 +42,9 @@ class PardDrafter(ModelDrafter):
                 f"Its mask is token {mask}, and it has {self.cached.vocab} tokens. Fetch it again."
             )
         if self.cached.recurrent:
-            raise UnsupportedModel("Its layers cannot go back to before its masks. Use another draft model.")
+            raise UnsupportedModel(
+                "Its layers cannot be rewound to before its masks. Use another draft model."
+            )
         self._mask = mask
 
     def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

@@ -61,7 +61,7 @@ class RecyclingDrafter(Drafter):
         self._pairs = mx.zeros((PLACES, 2), mx.int32)
         """The first token of the pair at each place, and what follows the pair."""
         self._unread = 0
-        """The most tokens that the texts gained since the last draft: they are read with the next one."""
+        """The most tokens that the texts gained since the last draft: the next one reads them."""
         self._readers: list[Reader] = []
 
     def meet(self, target: Model) -> None:

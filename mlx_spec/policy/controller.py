@@ -30,7 +30,7 @@ PROBE_ROUNDS = 5
 SKIPPED = 8
 """Plain rounds between two evaluations of the same candidates, at most: evaluating takes time."""
 AHEAD = 16
-"""Tokens that an answer is expected to go on for, at least; else as many as were written."""
+"""Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
 """Assumed time to read a missed token, in draft steps, until it was timed."""
 FAR_BEHIND = 32

@@ -197,7 +197,7 @@ class Model(ReadTexts):
             self._history.mark()
 
     def resume(self, tokens: Sequence[int], limit: int, sequence: int = 0) -> int:
-        """Rewind to the end of the cached prefix of `tokens`, at most `limit`. Returns its length."""
+        """Rewind to the furthest place in the cached prefix of `tokens`, at most `limit`, and return it."""
         kept = min(self.common(tokens, sequence), limit)
         if self._history is not None:
             kept = self._history.resume(kept)

@@ -87,14 +87,14 @@ def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
 def test_a_message_with_one_number_changed_is_refused(ranks: Twin, place: int) -> None:
     ranks.decide([3, 4])
     ranks.changed = {place: 77}
-    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+    with pytest.raises(RankLost, match="A message of rank 1 arrived damaged"):
         ranks.decide([3, 4])
 
 
 def test_a_message_of_before_is_refused(ranks: Twin) -> None:
     ranks.decide([3, 4])
     ranks.late = ranks.last
-    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+    with pytest.raises(RankLost, match="A message of rank 1 arrived damaged"):
         ranks.decide([3, 4])
 
 

@@ -249,7 +249,7 @@ def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
 
 
 def test_a_recurrent_draft_is_refused():
-    with pytest.raises(UnsupportedModel, match="go back to a few places only"):
+    with pytest.raises(UnsupportedModel, match="rewind to a few places only"):
         ByVocabulary(build("mamba"), Mapped())
 
 
