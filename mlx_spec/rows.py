@@ -61,7 +61,6 @@ class Rows:
         """Whether the engine writes other texts now."""
         self._waiting: deque[Text] = deque()
         self._places: list[Text | None] = [None] * len(target.texts)
-        self._progress: dict[int, Progress] = {}
         self._loop: Loop | None = None
         """Writes the texts whose prompts were read, if any."""
         self._drafters: list[Drafter] = []
@@ -91,9 +90,7 @@ class Rows:
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)
-        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest)
-        if progress:
-            self._progress[text.number] = progress
+        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest, progress)
         self._waiting.append(text)
         return text
 
@@ -241,7 +238,7 @@ class Rows:
         reading = [(text.number, i) for i, text in enumerate(self._places) if text and not text.begun]
         if not reading:
             return False
-        number, place = min(reading)
+        _, place = min(reading)
         text, target = self._places[place], self._target
         assert text is not None
         first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()
@@ -253,14 +250,13 @@ class Rows:
             target.read(min(first + piece, text.first_read), self._observe, place)
             done = target.seen[place]
             self._seconds_per_token = (time.perf_counter() - start) / (done - first)
-            if progress := self._progress.get(number):
-                progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
+            if text.progress:
+                text.progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
                 self._check()
         if target.seen[place] < text.first_read:
             return False
         target.mark()
         text.begun = time.perf_counter()
-        self._progress.pop(number, None)
         return True
 
     def _observe(self, p: Pass, output) -> None:

@@ -8,6 +8,7 @@ from itertools import count
 import mlx.core as mx
 
 from mlx_spec.stats import Stats, summarise
+from mlx_spec.target.model import Progress
 from mlx_spec.types import Options, Round, StopReason
 from mlx_spec.verify.likeliness import read_likeliness
 from mlx_spec.verify.verifiers import Verifier
@@ -27,6 +28,8 @@ class Text:
     """Other texts that it may copy from."""
     likeliest: int | None = None
     """Likeliest tokens to report beside each token; None: no log probabilities at all."""
+    progress: Progress | None = None
+    """Called after each piece of the prompt that was read."""
     number: int = field(default_factory=count().__next__)
     """Unique among all texts."""
     rounds: list[Round] = field(default_factory=list)
