@@ -115,7 +115,7 @@ def test_a_round_copies_no_cache():
     assert grown < 0.75 * layer, f"rounds needed {grown} bytes beside a cache of {cache}"
 
 
-def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
+def test_mutant_a_buffer_held_elsewhere_is_copied_and_shows_in_the_peak():
     """The mutant of the test above: what it measures does appear when a buffer is held elsewhere."""
     buffer = Buffer()
     big = mx.zeros((1, 4, 8192, 64))

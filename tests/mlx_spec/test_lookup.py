@@ -57,7 +57,7 @@ def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) ->
     ],
     ids=["the latest of two", "too short a match", "past its own end"],
 )
-def test_what_followed_the_latest_match_is_drafted(tokens, drafted):
+def test_the_continuation_of_the_latest_match_is_drafted(tokens, drafted):
     assert copied(LookupDrafter(), tokens, 3) == drafted
 
 

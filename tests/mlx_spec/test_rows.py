@@ -109,18 +109,18 @@ def test_texts_that_join_and_leave_are_those_of_single_runs(drafter, length, mos
 
 
 @pytest.mark.parametrize("name", grid(ARCHITECTURES, usual=[("llama_sliding",), ("gemma4_shared",)]))
-def test_so_they_are_with_windows_and_shared_layers(name):
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_windows_and_shared_layers(name):
     make = ARCHITECTURES[name]
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=512)
     assert is_right(engine, asked(2, 6, drafter="model", draft_length=2), seed=2)
 
 
-def test_so_they_are_with_quantized_caches():
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_quantized_caches():
     engine = engine_of(quantizable(0), nearly(quantizable), context_limit=512, kv_bits=8)
     assert is_right(engine, asked(3, 8, drafter="model", draft_length=3))
 
 
-def test_so_they_are_with_drafters_on_the_target():
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_drafters_on_the_target():
     target = tiny_llama(0)
     drafters = [LayerSkipDrafter(target, [0]), RecyclingDrafter(), LookupDrafter()]
     engine = Engine(target, drafters, context_limit=512)
@@ -243,7 +243,7 @@ def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, pro
     assert longest - 0.01 < max(gaps) <= longest + 1e-3 and sum(gaps) > 7
 
 
-def test_what_prompts_begin_with_is_read_once(monkeypatch):
+def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
     engine, honest, read = engine_of(one_layer(), nearly(one_layer), context_limit=1024), Model.read, []
 
     def counted(self, stop, *args, **more):

@@ -61,7 +61,7 @@ def other() -> nn.Module:
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("prompt", [PROMPT, PROMPT * 6], ids=["short", "far behind"])
-def test_shadow_drafts_change_nothing_and_a_twin_of_the_target_was_right_every_time(temperature, prompt):
+def test_shadow_drafts_change_nothing_and_a_copy_of_the_target_is_always_right(temperature, prompt):
     engine, policy = engine_of(tiny_llama(1), tiny_llama(1), context_limit=512), Asking(5)
     options = {"max_tokens": TOKENS, "temperature": temperature, "seed": 7}
     wanted = text(engine, prompt, drafter="none", **options)
@@ -102,7 +102,7 @@ def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(t
     assert any(wanted) and not all(wanted)
 
 
-def test_lookup_knows_without_being_asked():
+def test_lookup_gives_shadow_results_in_every_round():
     lookup = LookupDrafter()
     text = [1, 2, 3, 4, 5, 6, 7, 8]
     lookup.begin([[*text, 1, 2, 3]], [()])

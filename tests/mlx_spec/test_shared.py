@@ -78,7 +78,7 @@ class Twin(Ranks):
         return mx.concatenate([own, other])
 
 
-def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
+def test_an_undamaged_message_is_accepted(ranks: Twin) -> None:
     assert ranks.decide([3, 4])[:2] == [3, 4]
     ranks.compare("the same")
 
@@ -91,7 +91,7 @@ def test_a_message_with_one_number_changed_is_refused(ranks: Twin, place: int) -
         ranks.decide([3, 4])
 
 
-def test_a_message_of_before_is_refused(ranks: Twin) -> None:
+def test_an_earlier_message_is_refused(ranks: Twin) -> None:
     ranks.decide([3, 4])
     ranks.late = ranks.last
     with pytest.raises(RankLost, match="A message of rank 1 arrived damaged"):

@@ -80,7 +80,7 @@ def test_a_tree_in_a_quantized_cache_gives_the_plain_text(bits):
 
 
 @pytest.mark.parametrize(("length", "context"), [(1, 20), (3, 2), (30, 20)])
-def test_penalties_see_the_way_to_each_row(length, context):
+def test_penalties_see_the_path_to_each_row(length, context):
     engine, ids = branching(one_layer, "binary"), prompt(length, 8)
     options = {"repetition_penalty": 1.4, "repetition_context": context, "temperature": 0.8, "max_tokens": 30}
     assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)

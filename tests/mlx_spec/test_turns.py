@@ -58,7 +58,7 @@ def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
 
 
 @pytest.mark.parametrize("count", [20, 150], ids=["a tail of the first round", "a prefill"])
-def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
+def test_a_chat_that_branches_is_read_again_from_where_it_differs(count):
     target = one_layer(0)
     engine = engine_of(target, target, context_limit=2048)
     text(engine, prompt(200, 1), max_tokens=20, drafter="model", draft_length=3)

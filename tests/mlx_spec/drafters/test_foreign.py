@@ -118,7 +118,7 @@ def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temp
     assert kind == "digits" or accepted > 3, "drafts that are all wrong prove little"
 
 
-def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_but_for_strange_tokens():
+def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_except_for_tokens_it_lacks():
     engine, ids = (
         engine_with(ByVocabulary(mirrored(0.0), Mapped())),
         [t for t in prompt(40, 3) if t not in STRANGE],
@@ -183,7 +183,7 @@ def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["vocabulary", "digits"])
-def test_three_ragged_texts_are_as_single_ones(kind):
+def test_three_ragged_texts_are_those_of_single_runs(kind):
     ragged(engine_with(KINDS[kind]()), "foreign")
 
 

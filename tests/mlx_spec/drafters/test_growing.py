@@ -51,7 +51,7 @@ def test_what_is_kept_is_a_tree_of_the_likeliest_nodes(width, depth, count):
     assert set(kept) == set(best)
 
 
-def test_each_level_is_the_best_of_what_the_level_before_leads_to():
+def test_each_level_has_the_likeliest_children_of_the_level_before():
     growth, width = grown(2, 3), 2
     levels = [
         set(paths(listed(growth.tokens), listed(growth.parents))[i * width :][:width]) for i in range(3)

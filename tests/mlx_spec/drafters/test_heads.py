@@ -47,7 +47,7 @@ def test_medusa_heads_may_share_their_output_rows_or_not_and_know_few_tokens(giv
         assert list(drafted) == best[: len(drafted)]
 
 
-def test_rested_it_tells_what_it_would_have_drafted() -> None:
+def test_a_head_that_did_not_draft_gives_shadow_results() -> None:
     """The controller asks for shadow drafts of the latest tokens."""
     engine, asked = LEARNT["eagle"].engine(), []
     shadow = engine.controller.shadow

@@ -127,7 +127,7 @@ def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
 
 
 @pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2"])
-def test_a_target_whose_layers_hang_together_is_refused_by_name(name):
+def test_a_target_whose_layers_depend_on_each_other_is_refused_by_name(name):
     target = ARCHITECTURES["gemma4_shared"](0) if name == "gemma4_text" else build(name)
     with pytest.raises(UnsupportedModel, match=f"No layer of {name} can be left out"):
         LayerSkipDrafter(target, [0])

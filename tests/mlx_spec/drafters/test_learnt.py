@@ -41,7 +41,7 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(name, length
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
-def test_one_that_is_fed_or_read_wrongly_drafts_something_else_and_is_accepted_less_often(name):
+def test_mutants_draft_something_else_and_are_accepted_less_often(name):
     learnt = LEARNT[name]
     honest = rate(learnt.known())
     assert honest > 0.5, "as it was taught"
@@ -106,7 +106,7 @@ def test_after_rounds_of_others_it_reads_what_it_missed(name):
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
-def test_three_ragged_texts_are_as_single_ones(name):
+def test_three_ragged_texts_are_those_of_single_runs(name):
     assert ragged(LEARNT[name].engine(), name) > 5, "the batch does not spoil its drafts"
 
 
@@ -130,6 +130,6 @@ WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
         (lambda: PardDrafter(tiny_llama(7, layers=1), VOCAB), "mask is token 120, and it has 120 tokens"),
     ],
 )
-def test_one_that_was_made_for_another_target_is_refused_by_its_sizes(make, message):
+def test_a_head_for_another_target_is_refused_by_its_sizes(make, message):
     with pytest.raises(UnsupportedModel, match=message):
         make()

@@ -88,5 +88,5 @@ def test_they_are_drafted_under_the_other_rules_too(rule):
     assert len(tokens(branching("medusa").generate(PROMPT, options))) == 24
 
 
-def test_three_ragged_texts_with_trees_are_as_single_ones():
+def test_three_ragged_texts_with_trees_are_those_of_single_runs():
     assert ragged(branching("medusa"), "medusa") > 0

@@ -131,7 +131,7 @@ def test_costs_of_one_size_are_not_those_of_another():
     assert planner.of(4).acceptance is planner.acceptance
 
 
-def test_what_one_size_lost_the_others_do_not_lose_once_more():
+def test_all_batch_sizes_share_one_budget():
     planner, lost = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}})), 0.0
     for texts in (1, 2, 4, 8, 16):
         at_once, plain = planner.of(texts), passes("M3 Max", texts)

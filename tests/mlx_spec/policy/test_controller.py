@@ -111,7 +111,7 @@ def test_plain_rounds_are_probed_while_one_token_is_drafted():
     assert 0 in kinds[2:] and planner.costs.of("none", 0) < 1.3
 
 
-def test_the_surer_of_two_drafters_drafts():
+def test_the_drafter_with_the_higher_acceptance_drafts():
     planner = Controller(linear(0.1, "lookup", "model"))
     planner.begin([1])
     for _ in range(6):
@@ -124,7 +124,7 @@ def test_the_surer_of_two_drafters_drafts():
     assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
 
 
-def test_a_longer_match_earns_a_longer_draft():
+def test_a_longer_match_gives_a_longer_draft():
     costs = linear(0.08, "lookup")
     lengths = [Controller(costs).choose([candidate], 0)[1] for candidate in reversed(CANDIDATES.values())]
     assert lengths == sorted(lengths) and lengths[0] <= 5 and lengths[-1] >= 8
@@ -204,7 +204,7 @@ def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):
     assert planner.as_json() == before
 
 
-def test_the_reading_of_a_long_prompt_has_to_pay_too():
+def test_reading_a_long_prompt_has_to_pay_too():
     planner, far = Controller(linear(0.1, "model")), replace(MODEL, behind=16_000)
     assert planner.choose([MODEL], 0)[1] > 0
     assert planner.choose([far], 0) == (NO_CANDIDATE, 0)
