@@ -82,7 +82,7 @@ class Loop:
         return self._named(self.batch.live[0].rounds[-1].drafter)
 
     def _candidates(self) -> list[Candidate]:
-        """Highest prior first. Asked before the last round is read: text that copies nothing never waits."""
+        """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
         found = [c for drafter in self.drafters for c in drafter.candidates(self.batch.length)]
         return sorted(found, key=lambda candidate: candidate.prior, reverse=True)
 

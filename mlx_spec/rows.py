@@ -228,10 +228,10 @@ class Rows:
         """Read on in prompts for as long as other texts may wait. Returns whether one was finished."""
         begun = [bool(text.begun) for text in self._places if text and not text.ended]
         wait = WAIT * begun.count(False) / max(1, begun.count(True))
-        until, joining = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
+        until, finished = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
         while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
-            joining = True
-        return joining
+            finished = True
+        return finished
 
     def _read_prompt(self, seconds: float) -> bool:
         """Read a piece of a prompt. Returns whether that was its last."""

@@ -71,15 +71,15 @@ def shape(nodes: int, depth: int) -> tuple[Node, ...]:
     likeliest nodes, each after its parent.
     """
     found: list[Node] = []
-    grows = [(-RIGHT[0][0], 0, 0, 0)]
-    while grows and len(found) < nodes:
-        likely, on, level, rank = heappop(grows)  # negative: a heap gives the least
-        found.append((on, level, rank))
-        usual, below = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
-        if rank + 1 < len(usual):
-            heappush(grows, (likely / usual[rank] * usual[rank + 1], on, level, rank + 1))
+    heap = [(-RIGHT[0][0], 0, 0, 0)]
+    while heap and len(found) < nodes:
+        likely, parent, level, rank = heappop(heap)  # negative: a heap gives the least
+        found.append((parent, level, rank))
+        rates, child_rates = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
+        if rank + 1 < len(rates):
+            heappush(heap, (likely / rates[rank] * rates[rank + 1], parent, level, rank + 1))
         if level + 1 < depth:
-            heappush(grows, (likely * below[0], len(found), level + 1, 0))
+            heappush(heap, (likely * child_rates[0], len(found), level + 1, 0))
     return tuple(found)
 
 
@@ -92,7 +92,7 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verif
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)
     tokens = mx.stack(ranked, axis=1)[:, mx.array(levels), mx.array(ranks)]
-    parents = mx.array([[on for on, _, _ in nodes]], mx.int32)
+    parents = mx.array([[parent for parent, _, _ in nodes]], mx.int32)
     return Draft(tokens, depth, mx.broadcast_to(parents, tokens.shape))
 
 

@@ -32,8 +32,8 @@ class Budget:
         self._own = 0.0
         """Plain rounds gained or lost by this answer, without those of the latest drafts."""
         self._tokens = self._seconds = 0.0
-        """Of the latest drafts. Seconds become plain rounds by the plain time after them: the machine's speed
-        may have changed meanwhile."""
+        """Of the latest drafts. Seconds are converted to plain rounds by the plain time after them: the
+        machine's speed may have changed meanwhile."""
         self._plain = 1.0
         """Seconds of a plain round, as last given."""
         self._plain_run = 0

@@ -53,13 +53,13 @@ def test_without_an_earlier_occurrence_it_has_no_candidate_and_its_shadow_result
     text, length = [3, 4, 5], Length.exact(3)
     drafter.begin([text], [[]])
     assert not drafter.candidates(length)
-    told, offered = [], []
-    for token in (3, 4, 5, 6, 4, 7):  # the host reads a round late: 5 is told of once 3 is known
+    results, candidates = [], []
+    for token in (3, 4, 5, 6, 4, 7):  # the host reads a round late: results of 5 come once 3 is known
         text.append(token)
-        told += [right for _, _, right in drafter.commit([text])]
-        offered.append(bool(drafter.candidates(length)))
-    assert offered == [True, True, True, False, True, False]
-    assert told == [[], [], [True], [False], [False], []]
+        results += [right for _, _, right in drafter.commit([text])]
+        candidates.append(bool(drafter.candidates(length)))
+    assert candidates == [True, True, True, False, True, False]
+    assert results == [[], [], [True], [False], [False], []]
 
 
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
