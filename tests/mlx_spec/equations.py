@@ -148,9 +148,9 @@ class DFlash:
     mask: int
     from_anchor: bool = False
     window: int | None = None
-    """Of layers that slide: the first ones, as many as there are but one."""
+    """Of all layers but the last; None: no windows."""
     causal: bool | None = None
-    """None: layers that slide are."""
+    """None: layers with a window are."""
     top: int = 0
     """Tokens that DFlash2 chooses among."""
 

@@ -116,7 +116,7 @@ def test_a_round_copies_no_cache():
 
 
 def test_mutant_a_buffer_held_elsewhere_is_copied_and_shows_in_the_peak():
-    """The mutant of the test above: what it measures does appear when a buffer is held elsewhere."""
+    """The test above would see a copy."""
     buffer = Buffer()
     big = mx.zeros((1, 4, 8192, 64))
     buffer.write(big, big, 0, 8192)

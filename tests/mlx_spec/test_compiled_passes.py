@@ -91,7 +91,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text():
 
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
-    """Else every pass would read the rows of the long one, and their memory would stay taken."""
+    """Else every pass would read the rows of the long one, and their memory would not be freed."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=2000)
     wanted = text(engine, prompt(20, 2), max_tokens=40, **DRAFTED)
     text(engine, prompt(700, 1), max_tokens=40, **DRAFTED)
@@ -101,7 +101,7 @@ def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
 
 
 class AsksTheDevice(nn.Module):
-    """A model whose code looks at a value while its graph is built."""
+    """A model whose code reads a value from the device while its graph is built."""
 
     def __init__(self, inner):
         super().__init__()

@@ -139,7 +139,7 @@ def test_the_walk_goes_to_the_child_that_is_the_targets_own_and_no_further():
         return path.tolist()[: accepted.item() + 1]  # type: ignore[index,operator]
 
     assert walked([3, 0, 0, 0, 0, 0]) == [0]
-    assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 hangs on another row"
+    assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 follows another row"
     assert walked([8, 0, 9, 0, 5, 0]) == [0, 2, 4, 5]
     assert walked([8, 0, 8, 0, 5, 0]) == [0, 2, 3]
 

@@ -206,7 +206,7 @@ def test_an_empty_prompt_a_missing_drafter_and_impossible_bits_are_refused(engin
 
 
 def test_a_round_waits_for_the_device_once(engine, monkeypatch):
-    """Blocking host reads, counted at MLX's own border; timed rounds also wait for their draft."""
+    """Blocking host reads, counted in MLX's functions; timed rounds also wait for their draft."""
     waits: list[str] = []
 
     def count(owner: object, name: str) -> None:

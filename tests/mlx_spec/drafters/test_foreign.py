@@ -170,7 +170,7 @@ def greedy(model: Any, ids: list[int], count: float) -> list[int]:
 
 
 def stale(self: ForeignDrafter, texts: list[list[int]], honest: Any = ForeignDrafter._read) -> Any:
-    """The broken mutant: rows of rejected tokens count as read."""
+    """Mutant: rows of rejected tokens count as read."""
     output = honest(self, texts)
     self.cached.resume = lambda tokens, limit, sequence=0: min(limit, self.cached.seen[sequence])  # type: ignore[method-assign]
     return output

@@ -77,7 +77,7 @@ def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
     whole = (c for c in combinations(paths, nodes) if all(p[:-1] in c for p in c if len(p) > 1))
     made: list[tuple[int, ...]] = [()]
     for on, level, rank in shape(nodes, depth):
-        assert len(made[on]) == level, "it hangs on a node of the head before"
+        assert len(made[on]) == level, "its parent is a node of the head before"
         made.append((*made[on], rank))
     assert sum(map(likely, made[1:])) == pytest.approx(max(sum(map(likely, c)) for c in whole))
 

@@ -21,9 +21,9 @@ M3_MAX = {1: 1.0, 2: 1.05, 4: 1.5, 5: 1.9, 8: 3.0, 12: 4.2, 13: 4.6, 32: 4.6, 33
 STEEP = {1: 1.0, 256: 256.0}
 CURVES = {"this CPU": THIS_CPU, "M3 Max": M3_MAX, "steep": STEEP}
 STEP = 0.05
-"""A drafted token of one text, in plain rounds of one; its passes grow as the target's do."""
+"""Time of drafting one token of one text, in plain rounds of one; with more texts it grows as passes do."""
 TOKENS, ANSWER = 400, 96
-"""Tokens written at each place, and of a text, after which another takes its place."""
+"""Tokens written at each place, and tokens of a text before the next one takes its place."""
 
 
 def passes(curve: str, rows: int) -> float:
@@ -139,8 +139,8 @@ def test_all_batch_sizes_share_one_budget():
         at_once.costs = Costs(RoundCost(plain), {"model": {1: RoundCost(1.1 * plain)}})
         for _ in range(16):
             k = at_once.choose([CANDIDATE], 100)[1]
-            refused = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
-            at_once.count(dict.fromkeys(range(texts), refused), CANDIDATE if k else NO_CANDIDATE, 100)
+            rejected = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
+            at_once.count(dict.fromkeys(range(texts), rejected), CANDIDATE if k else NO_CANDIDATE, 100)
             lost += 0.6 * bool(k)
     assert 0 < lost <= START + 1, "and what plain rounds gave back"
 

@@ -73,8 +73,8 @@ def test_one_answer_loses_no_more_than_its_allowance():
     good, bad = World("this CPU", 0.1, "0.97"), World("this CPU", 0.1, "0.02", tokens=SHORT)
     planner = Controller(good.costs())
     play(planner, good, 6)
-    refused = Answer(bad, [False] * SHORT, [1.0] * SHORT)
-    lost = Player(planner, good).play(refused) - refused.fixed(0)
+    rejected = Answer(bad, [False] * SHORT, [1.0] * SHORT)
+    lost = Player(planner, good).play(rejected) - rejected.fixed(0)
     assert 0 < lost < budget.START + good.takes(15) - 1
 
 

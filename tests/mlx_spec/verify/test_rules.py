@@ -159,7 +159,7 @@ BROKEN: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "negative": lambda row: row * 2 - np.roll(row, 1),
     "sum of 2": lambda row: row * 2,
 }
-"""What a broken row says. Its token comes from elsewhere: any, determined by those before it."""
+"""Broken rows of q, made of sound ones. Their tokens are not drawn from q, but fixed by those before."""
 
 
 def broken_drafts(p: Tree, k: int, kind: str, scheme: Scheme, **parts: Callable) -> float:
@@ -185,7 +185,7 @@ def test_a_broken_draft_changes_no_distribution(scheme, k, kind):
 @both
 @pytest.mark.parametrize("unknown", [-1, VOCAB, 2**31 - 1])
 def test_a_drafted_id_out_of_range_is_never_accepted(scheme, unknown):
-    """The target's rows after it are not numbers; neither those nor the id change what is emitted."""
+    """The target's rows after it are NaN; neither those nor the id change what is emitted."""
     p = random_tree(4, 3)
     for place in range(3):
         draft = tuple(unknown if i == place else i for i in range(3))
@@ -255,7 +255,7 @@ def test_mutant_redrawing_from_p_after_a_rejection_is_caught(scheme):
 @both
 @pytest.mark.parametrize("broken", [-1, 0, 1], ids=["none", "first", "second"])
 def test_decisions_follow_the_limits_that_were_enumerated(scheme, broken):
-    """What the loop calls agrees with what the enumeration drove, over many draws of its noise."""
+    """The rules that the loop calls agree with the enumerated parts, over many draws of their noise."""
     k, trials, draft = 2, 4000, (0, 1)
     ids, p = mx.array(draft, mx.int32), mx.array(rows(random_tree(11, k), draft, k + 1))
     sound = rows(random_tree(12, k), draft, k)

@@ -247,7 +247,7 @@ class AtRandom(Fixed):
 
 @pytest.mark.parametrize(("temperature", "in_flight"), [(0.0, 1), (1.0, 0), (1.0, 1)])
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
-    """Drafters, lengths and shadow drafts are random; the prompt repeats itself so that lookup drafts too."""
+    """Drafters, lengths and shadow drafts are random; the prompt repeats itself so that lookup drafts."""
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
     engine.drafts_in_flight = bool(in_flight)
     options = {**SAMPLED, "temperature": temperature}
