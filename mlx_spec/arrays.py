@@ -18,9 +18,9 @@ class Length:
     value: int | mx.array
     """An int where the host knows it and it is the same for all, else int32 `[b]` on the device."""
     low: int
-    """Of the shortest sequence, at least."""
+    """Lower bound, of the shortest sequence."""
     high: int
-    """Of the longest, at most."""
+    """Upper bound, of the longest sequence."""
 
     @classmethod
     def exact(cls, count: int) -> "Length":
@@ -38,27 +38,34 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a drafter proposes for one round. Any tokens are legal, none too: that is a plain round."""
+    """What a drafter proposes for one round. Any tokens are legal; without tokens it is a plain round."""
 
     tokens: Int[mx.array, "b n"]
     depth: int
     """The most of them that can be accepted: n for a chain."""
     parents: Int[mx.array, "b n"] | None = None
-    """The row each hangs on: 0 is the text's last token, i + 1 is drafted token i. None: a chain."""
+    """The row each token follows: 0 is the text's last token, i + 1 is drafted token i. None: a chain."""
     probs: Float[mx.array, "b n vocab"] | None = None
-    """What each token was drawn from. None: a guess, a point mass."""
+    """The distribution each token was drawn from. None: point masses."""
     shadow: Int[mx.array, "b m"] | None = None
-    """Of a drafter that rests: 1 for each of the text's latest tokens that it would have drafted."""
+    """For each of the text's latest tokens, 1 if the drafter would have predicted it, else 0."""
 
     @property
     def tree_depth(self) -> int | None:
-        """None: a chain."""
+        """The depth of a tree; None for a chain."""
         return None if self.parents is None else self.depth
 
     @classmethod
     def chain(cls, tokens: mx.array, probs: mx.array | None = None) -> "Draft":
         """Tokens `[b, n]`, each following the one before it."""
         return cls(tokens, tokens.shape[1], probs=probs)
+
+    @classmethod
+    def padded(cls, chains: Sequence[list[int]]) -> "Draft":
+        """A chain per sequence, as the host has them, the shorter ones padded: any token is legal."""
+        longest = max(map(len, chains))
+        rows = [chain + [0] * (longest - len(chain)) for chain in chains]
+        return cls.chain(mx.array(rows, mx.int32).reshape(len(rows), longest))
 
     @classmethod
     def none(cls, sequences: int, shadow: mx.array | None = None) -> "Draft":
@@ -100,26 +107,26 @@ class Pass:
     start: Length
     """The position of the first row."""
     draft: Draft | None = None
-    """What is verified: the last rows. None in prefill."""
+    """The draft that is verified: the last rows. None in prefill."""
     tree: Tree | None = None
     sequence: int | None = None
     """The one sequence that is read, in prefill; None: all."""
     hidden: Float[mx.array, "b first_rows dim"] | None = None
-    """What a head reads beside the ids, of the first rows or of all."""
+    """The features that a head reads beside the ids, for the first rows or all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a pass gave."""
+    """The result of a pass."""
 
     logits: Float[mx.array, "b rows vocab"]
     hidden: Mapping[int, Float[mx.array, "b rows dim"]] = field(default_factory=dict)
-    """After the layers that were tapped, by layer."""
+    """Outputs of the tapped layers, by layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What of a draft is accepted, and the target's own token after it."""
+    """The accepted part of a draft, and the target's own token after it."""
 
     accepted: Int[mx.array, " b"]
     path: Int[mx.array, "b gained"]

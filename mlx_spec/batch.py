@@ -1,8 +1,8 @@
-"""The texts that are written together, on the device, and the rounds in flight.
+"""A batch of texts on the device, and the rounds in flight.
 
-Rounds are submitted without waiting, so the length of a text lives on the device and the host knows
-bounds of it. Texts join and leave between rounds, by a new batch: each has a place in it, and a place may be
-free. What a round writes for a free one is not used, and lies behind what is kept there.
+Rounds are submitted without waiting, so the length of a text lives on the device and the host knows bounds
+of it. When texts join or leave, a new batch is made. Each text has a place in it; a place may be free: what a
+round writes there is not used, and lies behind the rows that are kept there.
 """
 
 from collections import deque
@@ -25,22 +25,23 @@ class Flight:
     """A round that was submitted and not yet read."""
 
     result: mx.array
-    """`[b, ...]`: accepted and the drafted tokens, where there are any, the tokens gained, the shadow."""
+    """`[b, ...]`: accepted count and drafted tokens (if any), tokens gained, shadow results."""
     draft: Draft
     drafter: Drafter | None
     candidate: Candidate
     length: int
-    """Tokens of the first text when it was planned, as far as they were read."""
+    """Tokens of the longest text when it was planned, as far as they were read."""
     draft_seconds: float | None
     in_flight: int
     """Rounds in flight while it runs, as planned."""
     steady: bool
-    """When it was submitted, just those were in flight, and of its own kind."""
+    """An ordinary round of its kind (no shadow draft, prompt tail or missed tokens, not timed in two parts),
+    submitted with just those rounds in flight, all of its drafter."""
     likeliness: mx.array | None = None
-    """Of the tokens gained, where one of the texts asks for it."""
+    """Of the tokens gained, if one of the texts asks for it."""
 
     def unpack(self, row: list[int], likeliness: list[list[float]]) -> "Result":
-        """One sequence's row of the result."""
+        """One text's row of the result."""
         count = self.draft.tokens.shape[1]
         if not self.draft.depth:
             return Result([], row[:1], row[1:], likeliness)
@@ -51,23 +52,23 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the host read of one round of one text."""
+    """One text's round, as the host read it."""
 
     drafted: list[int]
     gained: list[int]
     """The accepted tokens and the target's own."""
     shadow: list[int]
-    """1 for each of the latest tokens that a resting drafter would have drafted."""
+    """For each of the latest tokens, 1 if the shadow draft predicted it, else 0."""
     likeliness: list[list[float]]
     """Of the tokens gained; meaningless after them."""
 
 
 class Batch:
-    """Several texts of one length or different ones; one is the usual case.
+    """Texts of equal or different lengths; usually one.
 
     Args:
-        places: which text is at each; None: free.
-        kept: rows of the target's caches that stay as they are at each free place.
+        places: the text at each place; None: free.
+        kept: by place: rows of the target's caches that are kept while it is free.
     """
 
     def __init__(self, places: list[Text | None], kept: list[int], vocab: int, context_limit: int):
@@ -77,9 +78,9 @@ class Batch:
         self.context_limit, self.vocab = context_limit, vocab
         self._idle = Verifier(Options(), vocab)
         shortest = min(len(text.tokens) for text in self.live)
-        # No shorter than a text: what layers with a window read of a free place begins where a text's does.
+        # No shorter than a text, so that layers with a window do not read a free place from further back.
         self._free = {i: max(kept[i] + 1, shortest) for i, text in enumerate(places) if not text}
-        """Lengths that stand for texts at free places."""
+        """By free place: the length that passes take it to have."""
         capacity = round_up(max(len(text.tokens) for text in self.live), CAPACITY_STEP)
         self.tokens = mx.zeros((len(places), capacity), mx.int32)
         """`[b, capacity]`, meaningless from `length` on."""
@@ -96,17 +97,17 @@ class Batch:
 
     @property
     def texts(self) -> list[list[int]]:
-        """As far as the host has read them; nothing at free places."""
+        """The texts as far as the host has read them; empty at free places."""
         return [text.tokens if text else [] for text in self.places]
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest text, as far as it was read."""
+        """Tokens of the longest text, as far as the host has read it."""
         return max(len(text.tokens) for text in self.live)
 
     @property
     def likeliest(self) -> int | None:
-        """The most that a text wants to be told; None: none wants any."""
+        """The largest `Text.likeliest`; None: none is set."""
         return max((s.likeliest for s in self.live if s.likeliest is not None), default=None)
 
     def context(self, nodes: int) -> Context:
@@ -114,7 +115,7 @@ class Batch:
         return Context(self.texts, self.tokens, self.length, nodes)
 
     def verifier(self, depth: int) -> BatchVerifier:
-        """For a round that drafts `depth` tokens after one another."""
+        """The verifier of a round that drafts `depth` tokens after one another."""
         verifiers = [text.verifier if text else self._idle for text in self.places]
         return BatchVerifier(verifiers, self.tokens, self.length, depth)
 
@@ -124,21 +125,21 @@ class Batch:
         return min(wanted, self.context_limit - self.length.high) - 1
 
     def may_submit(self) -> bool:
-        """Whether one more round is wanted whatever the rounds in flight bring."""
+        """Whether another round is needed whatever the rounds in flight bring."""
         return self.room() >= 0
 
     def next_pass(self, draft: Draft) -> Pass:
-        """The target's pass over what it has not seen, and the draft."""
+        """The target's pass over the unseen tokens and the draft."""
         unseen, self.unseen = self.unseen, 1
         ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen, axis=1)
         if draft.tokens.shape[1]:
-            # MLX checks no bounds: what no token has is read as one that has, and not accepted.
+            # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
             drafted = mx.clip(draft.tokens, 0, self.vocab - 1)
             ids = mx.concatenate([ids, drafted], axis=1)
         return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:
-        """Write the tokens gained, let the texts grow; what the host will read of it: `[b, ...]`."""
+        """Append the tokens gained to the texts. Returns `Flight.result`, for the host to read."""
         count, length = draft.depth + 1, self.length
         self._reserve(length.high + count)
         self.tokens = put_rows(self.tokens, verdict.tokens, length.value, axis=1)
@@ -151,22 +152,22 @@ class Batch:
         return mx.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
 
     def submit(self, flight: Flight) -> None:
-        """Start what was built."""
+        """Start a round that was built."""
         self.pending.append(flight)
-        told = [] if flight.likeliness is None else [flight.likeliness]
-        mx.async_eval(flight.result, self.tokens, *told)
+        likely = [] if flight.likeliness is None else [flight.likeliness]
+        mx.async_eval(flight.result, self.tokens, *likely)
 
     def read(self) -> tuple[Flight, list[Result]]:
         """Wait for the oldest round in flight: the one host read of a round."""
         flight = self.pending.popleft()
         rows: list[list[int]] = flight.result.tolist()  # type: ignore[assignment]
-        told: list[list[list[float]]] = [[] for _ in rows]
+        likely: list[list[list[float]]] = [[] for _ in rows]
         if flight.likeliness is not None:
-            told = flight.likeliness.tolist()  # type: ignore[assignment]
-        return flight, [flight.unpack(row, each) for row, each in zip(rows, told, strict=True)]
+            likely = flight.likeliness.tolist()  # type: ignore[assignment]
+        return flight, [flight.unpack(row, each) for row, each in zip(rows, likely, strict=True)]
 
     def settled(self) -> None:
-        """The texts were extended by what was read: bring the bounds of the length up to it."""
+        """Update the live texts and the bounds of the length, after the texts were extended."""
         self.live = [s for s in self.live if not s.ended]
         if self.live:
             self._settle()

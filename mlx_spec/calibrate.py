@@ -1,4 +1,4 @@
-"""What rounds cost here: the engine's own rounds, timed on a made-up text at two context lengths."""
+"""Measures the costs of rounds: the engine's own, timed on a made-up text at two context lengths."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from mlx_spec.engine import Engine
 
 SECONDS = 4.0
-"""After so long no further kind of round is begun."""
+"""After this time no further kind of round is begun."""
 NEAR, FAR = 64, 2048
 """Context lengths, where the model's context allows."""
 FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
-"""Draft lengths by what leaving out would cost; the others lie between them."""
+"""Draft lengths that are timed first, the most useful ones leading."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
-"""Draft lengths at which drafters with models of their own are timed, to the longest: each step costs the
-same, the first a little more."""
+"""Draft lengths at which drafters that step a model are timed: each step costs about the same."""
 TIMED_ROUNDS = 2
-"""Rounds of a kind in one go; there are as many goes as time allows."""
+"""Rounds of a kind per sweep."""
 GOES = 6
+"""Sweeps over all kinds, if time allows."""
 BETWEEN = 4
-"""Kinds timed between two looks at how fast plain rounds are: the machine may be slow for a while."""
+"""Kinds timed between two timings of plain rounds: the machine may be slow for a while."""
 UNEVEN = 1.25
-"""How much slower than a longer draft's round a round may be; more was a disturbance."""
+"""How much slower a round may be than one with a longer draft; more was a disturbance."""
 
 
 class Kind(NamedTuple):
-    """A kind of round that is timed."""
+    """A kind of round: drafter, draft length, context length."""
 
     drafter: DrafterName
     k: int
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
 
 
 def calibrate(engine: "Engine") -> "Calibration":
-    """Measure to the end, and let the engine's controller use what was found."""
+    """Measure all costs and give them to the engine's controller."""
     calibration = Calibration(engine)
     for _ in calibration.run():
         continue
@@ -54,27 +54,27 @@ def calibrate(engine: "Engine") -> "Calibration":
 
 
 class Calibration:
-    """Times rounds kind by kind. It may be left at any time: what was timed until then is of use."""
+    """Times rounds kind by kind. It may be stopped at any time: what was timed by then is used."""
 
     def __init__(self, engine: "Engine"):
         self.engine = engine
         limit = engine.context_limit
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
         if not engine.can_pretend:
-            self.far = self.near  # to read a long text takes longer than there is
+            self.far = self.near  # reading a long text takes too long
         self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
-        """Drafters that take a step of a model for each token."""
+        """Drafters that step a model for each token."""
         self.plain: list[float] = []
-        """Seconds of plain rounds at the near context, again and again."""
+        """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
-        """Of all other kinds, in such plain rounds as were timed just before and after."""
+        """Times of all other kinds, in plain rounds timed just before or after."""
 
     def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
-        """Measure, telling (kinds timed, kinds in all) now and then; later goes make the same ones surer."""
+        """Measure; yields (kinds timed, kinds in all). Later sweeps time the same kinds again."""
         deadline = time.perf_counter() + seconds
         kinds = self._kinds()
         count = 1 + len(kinds)
-        for go in range(GOES):
+        for sweep in range(GOES):
             for first in range(0, len(kinds), BETWEEN):
                 if time.perf_counter() > deadline:
                     return
@@ -86,7 +86,7 @@ class Calibration:
                 timed: dict[Kind, list[float]] = {}
                 for kind in kinds[first : first + BETWEEN]:
                     if time.perf_counter() <= deadline:
-                        timed[kind] = self._timed(kind, warm=go > 0)
+                        timed[kind] = self._timed(kind, warm=sweep > 0)
                 before = self.plain[-1]
                 self._time_plain(warm=True)
                 pace = min(before, self.plain[-1])
@@ -95,13 +95,13 @@ class Calibration:
                 yield 1 + len(self.times), count
 
     def finish(self) -> Costs:
-        """Give the engine's controller what was found."""
+        """Give the costs to the engine's controller."""
         costs = self.costs()
         self.engine.controller.costs = costs
         return costs
 
     def costs(self) -> Costs:
-        """What was timed, and what follows from it for the lengths between."""
+        """The costs that were timed, and those computed from them for other draft lengths."""
         near, far = self._rounds(self.near), self._rounds(self.far)
         if "plain" not in near:
             return Costs()
@@ -122,13 +122,13 @@ class Calibration:
             for name, by in near.items()
         }
         for drafter in self.engine.drafters:
-            if not drafter.steps and "lookup" in known:  # what it drafts costs nothing either
+            if not drafter.steps and "lookup" in known:  # its drafts cost nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
         known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
         return Costs(known.pop("plain")[0], known)
 
     def verifying(self, context: int) -> dict[int, float]:
-        """Seconds of a target pass over 1, 2, ... rows, host work included, as far as they were timed."""
+        """Seconds of a target pass by rows, host work included; only what was timed."""
         timed = {**self._timed_at("none", context), **self._timed_at("lookup", context)}
         smoothed, longer = {}, float("inf")
         for k in sorted(timed, reverse=True):
@@ -160,8 +160,8 @@ class Calibration:
         self.plain += [min(times)] if times else []
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
-        """Seconds of a few rounds; the first of a kind ever is left out: it builds a graph, or kernels."""
-        left_out = not (warm or self.engine.target.compiles)  # a round that builds a graph is not steady
+        """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
+        left_out = not (warm or self.engine.target.compiles)  # compiled, that round is not steady anyway
         wanted = TIMED_ROUNDS + left_out
         tokens = (kind.k + 1) * (wanted + 3)
         options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
@@ -172,7 +172,7 @@ class Calibration:
             return self._steady(rounds, kind.k, wanted)[left_out:]
         finally:
             self.engine.drafters = drafters
-            self.engine.forget()  # the text was never read
+            self.engine.forget()  # the text was not really read
 
     def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
         found: list[float] = []
@@ -184,7 +184,7 @@ class Calibration:
         return found
 
     def _text(self, length: int) -> list[int]:
-        """A text that the models are made to believe they have read."""
+        """A made-up text that the models take as read."""
         text = [1] * length
         self.engine.pretend_cached(text)
         return text
@@ -202,9 +202,9 @@ class Calibration:
         return {0: plain, **timed} if (drafter, context) == ("none", self.near) else timed
 
     def _drafting(self, name: str, context: int) -> tuple[float, float] | None:
-        """Seconds that drafting adds to the pass over the tokens: once, and for each of them.
+        """(seconds once, seconds per drafted token) that drafting adds to the target pass.
 
-        The line nearest to what was timed, never falling. None where too little was timed.
+        A fitted line, never falling. None where too little was timed.
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at(name, context).items()}
@@ -214,7 +214,7 @@ class Calibration:
         return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
-        """Seconds of plain rounds (k = 0) and of each drafter's, those of models filled in between."""
+        """Seconds by drafter and draft length; those of draft models are interpolated."""
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
         if passes:
@@ -227,7 +227,7 @@ class Calibration:
         return rounds
 
     def _cost(self, seconds: float, growth: float) -> RoundCost:
-        """A line through the near measurement, never below half of it at no context."""
+        """A line through the near measurement; at an empty context it is at least half of that."""
         growth = min(max(growth, 0.0), seconds / 2 / self.near)
         return RoundCost(seconds - growth * self.near, growth)
 
@@ -235,7 +235,7 @@ class Calibration:
 def _trees(
     drafter: Drafter, known: Mapping[str, dict[int, RoundCost]]
 ) -> Iterator[tuple[str, dict[int, RoundCost]]]:
-    """What rounds of its trees may cost, by depth: a chain's draft and a pass over all nodes, not timed."""
+    """Estimated costs of its tree rounds, by depth: a chain's draft and a pass over all nodes."""
     passes = {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
     for nodes in drafter.nodes if drafter.trees and passes else ():
         wide, rounds = _on_line(passes, nodes), dict[int, RoundCost]()
@@ -247,6 +247,6 @@ def _trees(
 
 
 def _on_line(points: Mapping[int, float], k: int) -> float:
-    """The value at k: on the line between its neighbours, the last one's beyond the ends."""
+    """The value at k, interpolated; beyond the ends, that of the end."""
     known = sorted(points)
     return float(np.interp(k, known, [points[j] for j in known]))

@@ -29,12 +29,12 @@ def drafts_in_flight() -> bool:
 
 
 class Engine:
-    """A target, and what may draft for it.
+    """A target and its drafters.
 
     All calls must come from one thread: MLX binds arrays to the thread that makes them.
 
     Args:
-        drafters: the first of two that are equally sure drafts.
+        drafters: of candidates with equal prior, the first drafter's is preferred.
         context_limit: tokens of prompt and answer together.
         kv_bits: quantizes the target's keys and values.
 
@@ -60,10 +60,10 @@ class Engine:
         self._models = models_of(self.target, self.drafters)
         self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)
         self.controller = Controller()
-        """Plans the rounds where no draft length is asked for."""
+        """Plans the rounds if no draft length is set."""
         self._current: Rows | None = None
         self._first: Text | None = None
-        """Whose numbers `stats` gives."""
+        """The text that `stats` is about."""
 
     def generate(
         self,
@@ -73,9 +73,9 @@ class Engine:
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
     ) -> Iterator[Round]:
-        """Continue `prompt`, a round at a time. Not reading on is a cancel and leaves all usable.
+        """Continue `prompt`, a round at a time. To cancel, stop iterating: the engine stays usable.
 
-        The prefix shared with everything read or written before is not read again.
+        The prefix that is still cached from earlier texts is not read again.
 
         Args:
             prompt: token ids, at least one.
@@ -98,8 +98,8 @@ class Engine:
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
     ) -> Iterator[tuple[int, Round]]:
-        """`generate` for several prompts at once: (which, its round). The first options' drafter and draft
-        length hold for all. Where a model reads one text at a time only, they are written one by one."""
+        """`generate` for several prompts at once; yields (prompt index, round). The first options' drafter
+        and draft length hold for all. If a model cannot read several texts, they are written one by one."""
         rows = self._rows(len(prompts))
         pairs = zip(prompts, options, strict=True)
         texts = [rows.add(prompt, each, documents=documents, progress=progress) for prompt, each in pairs]
@@ -108,13 +108,13 @@ class Engine:
         return ((which[text.number], each) for text, each in _all(rows))
 
     def rows(self, most: int = BATCH_SIZES[-1]) -> Rows:
-        """A place for many texts, at most `most` at once, that come and go. Ends all that was written."""
+        """Texts that join and leave, at most `most` at once. Ends all generations before."""
         rows = self._rows(most)
         self._write(rows)
         return rows
 
     def stats(self, rounds: Sequence[Round]) -> Stats:
-        """The numbers of the last generation, of which `rounds` were read."""
+        """Statistics of the last generation, of which `rounds` were read."""
         return self._first.stats(rounds) if self._first else summarise(rounds)
 
     def forget(self) -> None:
@@ -139,20 +139,20 @@ class Engine:
         return not any(model.recurrent for model in self._models)
 
     def pretend_cached(self, tokens: Sequence[int]) -> None:
-        """Act as if `tokens` had been read, where rows are all there is: their content costs nothing."""
+        """Act as if `tokens` had been read, for timing: the content of rows does not matter for that."""
         for model in self._models:
             if not model.recurrent:
                 model.read_to(tokens, len(tokens))
 
     @property
     def graphs_built(self) -> int:
-        """Of all models; a round that builds one takes longer than those after it."""
+        """Graphs built by all models; a round that builds one takes longer than those after it."""
         return sum(model.graphs_built for model in self._models)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> Float[mx.array, " vocab"]:
-        """What the choice of the token after `tokens` is the argmax of, by one plain pass.
+        """Scores whose argmax is the token after `tokens`, by one plain pass.
 
-        Logits at temperature 0, noisy log probabilities above it.
+        Logits at temperature 0, log probabilities with noise above it.
         """
         tokens = token_ids(tokens, "the text", self.target.vocab)
         length = len(tokens)
@@ -165,7 +165,7 @@ class Engine:
         return judge.scores(self.target.forward(p).logits[:, -1], 0, mx.zeros((1, 0), mx.int32))[0]
 
     def _write(self, rows: Rows | None, first: Text | None = None) -> None:
-        """Texts share the caches: what was written before goes on no more."""
+        """Texts share the caches: end the generations before."""
         if self._current:
             self._current.closed = True
         self._current, self._first = rows, first

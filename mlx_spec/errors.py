@@ -2,10 +2,10 @@
 
 SpecError
 ├── BadOption           an option cannot be used: change it
-│   └── OutOfRange      its value is none that it can have
+│   └── OutOfRange      its value is out of range
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
-├── UnsupportedModel    a model's layers cannot be rewound: choose another model
-└── RankLost            another of several Macs is gone, or does something else: start all again
+├── UnsupportedModel    a model cannot be rewound, or does not fit the target: choose another
+└── RankLost            one of several Macs is gone, or wrote something else: start all again
 """
 
 
@@ -18,14 +18,14 @@ class BadOption(SpecError, ValueError):
 
 
 class OutOfRange(BadOption):
-    """An option of a value that it cannot have."""
+    """An option's value is out of range."""
 
     def __init__(self, option: str, value: object, wanted: str) -> None:
         super().__init__(f"{option} is {_written(value)}; it must be {wanted}.")
         self.option, self.value, self.wanted = option, value, wanted
 
     def of(self, name: str) -> str:
-        """The message under the name by which a person set the option: a flag, a command, a key of a file."""
+        """The message with the name by which a person set the option: a flag, a command, a key of a file."""
         return str(OutOfRange(name, self.value, self.wanted))
 
 
@@ -34,11 +34,11 @@ class ContextFull(SpecError):
 
 
 class UnsupportedModel(SpecError):
-    """A model keeps state that the engine cannot rewind."""
+    """A model keeps state that the engine cannot rewind, or a drafter does not fit the target."""
 
 
 class RankLost(SpecError):
-    """Another of several Macs is gone, or wrote something else."""
+    """One of several Macs is gone, or wrote something else."""
 
 
 def _written(value: object) -> str:

@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What writes the texts of `batch`."""
+    """Writes the texts of `batch`."""
 
     target: Model
     drafters: Sequence[Drafter]
@@ -50,7 +50,7 @@ class Loop:
     """Whether a round with a draft may be in flight while the next one is built."""
 
     def step(self) -> Read:
-        """Submit rounds as far as they may be in flight, and read the oldest."""
+        """Submit as many rounds as may be in flight, and read the oldest."""
         batch = self.batch
         while True:
             plan = self._plan()
@@ -62,7 +62,7 @@ class Loop:
                 return self.read()
 
     def _plan(self) -> Plan:
-        """Who drafts the next round and how long. The first is plain: its token comes soonest."""
+        """Choose drafter and depth of the next round. A text's first is plain: its token comes soonest."""
         live, pending, room = self.batch.live, self.batch.pending, self.batch.room()
         begun = all(text.rounds for text in live)
         candidate, depth = NO_CANDIDATE, 0
@@ -76,13 +76,13 @@ class Loop:
         return Plan(candidate, drafter, depth, number, timed, waits)
 
     def _previous(self) -> Drafter | None:
-        """Of the round before, once there is one."""
+        """The drafter of the previous round."""
         if self.batch.pending:
             return self.batch.pending[-1].drafter
         return self._named(self.batch.live[0].rounds[-1].drafter)
 
     def _candidates(self) -> list[Candidate]:
-        """The surest first. Asked before the last round is read: text that copies nothing never waits."""
+        """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
         found = [c for drafter in self.drafters for c in drafter.candidates(self.batch.length)]
         return sorted(found, key=lambda candidate: candidate.prior, reverse=True)
 
@@ -108,9 +108,9 @@ class Loop:
         steady = usual and _alike(batch.pending, drafter, in_flight)
         length = batch.longest
         most = batch.likeliest
-        told = None if most is None else likeliness(output.logits, draft, verdict, most)
+        likely = None if most is None else likeliness(output.logits, draft, verdict, most)
         result = batch.append(draft, verdict)
-        batch.submit(Flight(result, draft, drafter, candidate, length, seconds, in_flight, steady, told))
+        batch.submit(Flight(result, draft, drafter, candidate, length, seconds, in_flight, steady, likely))
 
     def read(self) -> Read:
         """Wait for the oldest round in flight: a round of each text that has not ended."""
@@ -124,9 +124,9 @@ class Loop:
             if text is None or text.ended:
                 continue
             before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
-            depth, told = flight.draft.tree_depth, results[i].likeliness
-            played = text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady, depth, told)
-            read.append((text, played))
+            depth, likely = flight.draft.tree_depth, results[i].likeliness
+            last = text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady, depth, likely)
+            read.append((text, last))
             self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
             if results[i].shadow:
                 right = [bool(right) for right in results[i].shadow]

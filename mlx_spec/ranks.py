@@ -1,7 +1,7 @@
-"""What several Macs that write one text tell each other beside the sums of its layers.
+"""Messages between the Macs that share one target, beside the sums of its layers.
 
-The ring neither frames nor checks what it carries: one number too few, and each later sum is of something
-else. So every message carries its number and a checksum.
+The ring neither frames nor checks its data: if one number is missing, every later sum is wrong. So each
+message carries its sequence number and a checksum.
 """
 
 import json
@@ -18,26 +18,23 @@ import numpy as np
 from mlx_spec.errors import RankLost
 
 WORDS = 16
-"""Numbers that each rank gives to an exchange: the exchange's own, up to 14 others, the checksum."""
+"""Numbers that each rank sends in an exchange: a sequence number, up to 14 others, a checksum."""
 LOOK_SECONDS = 1.0
 SILENCE = 60.0
-"""Seconds after which another rank is thought to be gone: more than reading a piece of a prompt takes."""
+"""Seconds after which another rank is taken to be gone: more than a prefill piece takes."""
 
 
 class Ranks:
-    """What the ranks tell each other beside a model's sums.
-
-    All calls must be the same on every rank, and in the same order.
-    """
+    """One rank's messages. All ranks must make the same calls in the same order."""
 
     def __init__(self, group: mx.distributed.Group):
         self.group = group
         self.rank, self.size = group.rank(), group.size()
         self._exchanges, self._written = 0, 0
         self._broken = False
-        """Whether something was left in its middle, where the others may wait."""
+        """Whether an exchange or a step was interrupted: other ranks may still wait in it."""
         self._since: float | None = None
-        """When what takes all ranks began, by `time.monotonic`."""
+        """When the watched exchange or step began, by `time.monotonic`; None: none runs."""
 
     @property
     def leads(self) -> bool:
@@ -60,7 +57,7 @@ class Ranks:
         """The words of every rank, each from 0 to 2^32 - 1.
 
         Raises:
-            RankLost: one is gone, or what came is not what was sent.
+            RankLost: a rank is gone, or a message arrived damaged.
         """
         own = np.zeros(WORDS, np.uint32)
         own[0], own[1 : 1 + len(words)] = self._exchanges, words
@@ -72,18 +69,18 @@ class Ranks:
             for rank, row in enumerate(came):
                 if row[0] != self._exchanges or row[-1] != crc32(row[:-1].tobytes()):
                     raise RankLost(
-                        f"What rank {rank} sent arrived broken (message {self._exchanges}): its program "
+                        f"A message of rank {rank} arrived damaged (number {self._exchanges}): its program "
                         "ended, or the network failed. Start all of them again."
                     )
         self._exchanges += 1
         return came[:, 1:-1].tolist()
 
     def decide(self, words: Sequence[int]) -> list[int]:
-        """Rank 0's words; those of others are not looked at."""
+        """Rank 0's words; those of other ranks are ignored."""
         return self.exchange(words if self.leads else ())[0]
 
     def compare(self, written: object) -> None:
-        """Raise RankLost where another rank wrote something else."""
+        """Raise RankLost if another rank wrote something else."""
         self._written = crc32(repr(written).encode(), self._written)
         sums = [words[0] for words in self.exchange([self._written])]
         for rank, each in enumerate(sums):
@@ -94,20 +91,20 @@ class Ranks:
                 )
 
     def send(self, call: Mapping[str, Any] | None) -> None:
-        """On rank 0: what the others are to do now; None is one step."""
+        """On rank 0: send the other ranks a call; None is one step."""
         body = json.dumps(call).encode() if call else b""
         self.decide([len(body)])
         if body:
             self._spread(body)
 
     def receive(self) -> dict[str, Any] | None:
-        """On the others: what rank 0 sent."""
+        """On other ranks: the call that rank 0 sent."""
         length = self.exchange(watched=False)[0][0]
         return json.loads(self._spread(bytes(length))) if length else None
 
     @contextmanager
     def together(self, *, watched: bool = True) -> Iterator[None]:
-        """What takes all ranks. Raises RankLost where one of them is gone."""
+        """For work that takes all ranks. Raises RankLost if one of them is gone."""
         if self._broken:
             raise RankLost("The connection to another Mac was lost. Start all of them again.")
         before, self._since = self._since, time.monotonic() if watched else None
@@ -115,7 +112,7 @@ class Ranks:
             yield
         except BaseException as error:
             self._broken = True
-            # MLX has no class for it.
+            # MLX has no exception class for this.
             if isinstance(error, RuntimeError) and str(error).startswith(("[ring]", "[jaccl]")):
                 raise RankLost(
                     "The connection to another Mac was lost: its program ended, or the network failed "
@@ -126,7 +123,7 @@ class Ranks:
             self._since = before
 
     def end(self) -> None:
-        """On rank 0, last of all: the others need not wait any more."""
+        """On rank 0: tell the other ranks to stop following."""
         if not self._broken:
             self.send({"do": "end"})
 

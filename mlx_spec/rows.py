@@ -1,8 +1,8 @@
-"""Texts that are written together: they join and leave between rounds, and each is the text it is alone.
+"""Continuous batching (Orca, Yu et al., OSDI 2022): texts join and leave between rounds.
 
-Continuous batching (Orca, Yu et al., OSDI 2022). A text has a place in the caches, of 1, 2, 4, 8 or 16: so
-passes have few widths, and a free place costs a row. Prompts are read a piece at a time between rounds; what
-one begins with that is anywhere in the caches is copied from there.
+Each text is what it would be alone. It has one of 1, 2, 4, 8 or 16 places in the caches, so that passes have
+few widths; a free place costs a row. Prompts are read in pieces between rounds; a prefix that is cached for
+another text is copied.
 """
 
 import time
@@ -25,23 +25,23 @@ from mlx_spec.types import BATCH_SIZES, Options
 from mlx_spec.verify.verifiers import Verifier
 
 WAIT, LONGEST_WAIT = 0.25, 1.0
-"""Seconds that texts wait at most for a piece of another one's prompt to be read, between two rounds. It is
-the longer one where many begin and few are written: a round takes about as long for few as for all."""
+"""Seconds of prefill between two rounds, at most; the longer one while many prompts are read and few texts
+are written: a round takes about as long for few as for all."""
 LEAST_PIECE = 16
-"""Tokens of such a piece, however long they take."""
+"""The fewest tokens of a prefill piece, however long they take."""
 SHORT_TAIL = 64
-"""Prompt tokens that the first round of a text alone takes along instead of a prefill pass of their own.
-Their logits are computed and not used, which costs less than a pass over the weights."""
+"""The most prompt tokens that a single text's first round reads, without a prefill pass. Their logits are
+computed and not used, which costs less than a pass over the weights."""
 RECURRENT_TAIL = 16
 """The same with recurrent layers, which may have to read them twice."""
 
 
 class Rows:
-    """The texts of one engine. They are written as long as `step` is called.
+    """The texts of one engine; each `step` writes a round.
 
     Args:
-        most: texts that are written at once; more wait. One where a model reads one text at a time only.
-        controller: plans the rounds where no draft length is asked for.
+        controller: plans the rounds if no draft length is set.
+        most: texts written at once; more wait. It is 1 if a model reads one text at a time only.
     """
 
     def __init__(
@@ -58,15 +58,14 @@ class Rows:
         self._models = models_of(target, drafters)
         self.most = min(most, BATCH_SIZES[-1]) if all(model.batches for model in self._models) else 1
         self.closed = False
-        """Whether the engine writes something else now."""
+        """Whether the engine writes other texts now."""
         self._waiting: deque[Text] = deque()
         self._places: list[Text | None] = [None] * len(target.texts)
-        self._progress: dict[int, Progress] = {}
         self._loop: Loop | None = None
-        """What writes the texts whose prompts were read, if there are any."""
+        """Writes the texts whose prompts were read, if any."""
         self._drafters: list[Drafter] = []
-        """Those that the oldest text has asked for."""
-        self._seconds_per_token = 0.0  # of reading prompts
+        """Drafters of the oldest text's options."""
+        self._seconds_per_token = 0.0  # of prefill
 
     def add(
         self,
@@ -91,14 +90,12 @@ class Rows:
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)
-        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest)
-        if progress:
-            self._progress[text.number] = progress
+        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest, progress)
         self._waiting.append(text)
         return text
 
     def cancel(self, text: Text) -> None:
-        """Write no more of it: its place is free from the next step on."""
+        """End a text: its place is free from the next step on."""
         text.ended = True
 
     @property
@@ -107,13 +104,13 @@ class Rows:
         return any(text and not text.ended for text in (*self._places, *self._waiting))
 
     def step(self) -> Read:
-        """Read on in a prompt, then one round of all texts whose prompts were read.
+        """Read on in prompts, then run a round of all texts whose prompts were read.
 
         Returns:
-            (text, what it gained) of each that gained something.
+            (text, round) for each round that was read.
 
         Raises:
-            SpecError: the engine writes other texts meanwhile.
+            SpecError: the engine writes other texts now.
         """
         self._check()
         read = self._regroup() if self._changed() else []
@@ -122,12 +119,12 @@ class Rows:
         return read + self._loop.step() if self._loop and self._loop.batch.live else read
 
     def _check(self) -> None:
-        """Texts share the caches: none goes on after others began."""
+        """Texts share the caches: refuse to go on after the engine began others."""
         if self.closed:
             raise SpecError("This answer was ended by a later one. Read the later one.")
 
     def _changed(self) -> bool:
-        """Whether a place is to be given to another text, or to none."""
+        """Whether texts leave or join."""
         while self._waiting and self._waiting[0].ended:
             self._waiting.popleft()
         gone = any(text and text.ended for text in self._places)
@@ -165,7 +162,7 @@ class Rows:
         return read
 
     def _arrange(self, joining: list[Text]) -> None:
-        """Give each text a place, and each new one the rows of what begins as it does."""
+        """Give each text a place, and each new one the cached rows with the longest common prefix."""
         target, before = self._target, len(self._places)
         size = next(size for size in BATCH_SIZES if size >= self._taken() + len(joining))
         places: list[Text | None] = [None] * size
@@ -193,10 +190,10 @@ class Rows:
                 text.cached_tokens = target.resume(text.tokens, text.first_read, i)
 
     def _first_read(self, text: Text, place: int) -> int:
-        """How far to prefill: all but the last token, or nothing where a short tail is all there is.
+        """Prompt tokens to prefill: all but the last one, or only the cached ones if a short tail is left.
 
-        A recurrent target can go on from the end of a prefill. The next answer's prompt may not share the
-        last tokens of this one (a mark for the answer to begin): they are always left as a tail.
+        A recurrent target can resume at the end of a prefill. The next prompt may lack this one's last tokens
+        (a chat template's start of the answer): they are always left as a tail.
         """
         rest = text.prompt_length - self._target.shared(text.tokens, place)
         tail = RECURRENT_TAIL if self._target.recurrent else SHORT_TAIL
@@ -205,12 +202,12 @@ class Rows:
         return max(0, text.prompt_length - rest)
 
     def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:
-        """A loop over these texts; what is at other places stays as it is."""
+        """A loop over these texts; rows at other places are kept."""
         target = self._target
         longest = max(len(text.tokens) for text in written if text)
         kept: list[int] = []
         for i, text in enumerate(self._places):
-            if not text:  # nothing is kept so far behind that it would make passes longer
+            if not text:  # rows kept at a free place must not make passes longer
                 target.overwrite(longest - 1, i)
             kept.append(text.first_read if text else target.seen[i])
         batch = Batch(written, kept, target.vocab, self._context_limit)
@@ -228,20 +225,20 @@ class Rows:
         return sum(model.graphs_built for model in self._models)
 
     def _read_prompts(self) -> bool:
-        """Read on in prompts for as long as others may wait; whether one was read to its end."""
+        """Read on in prompts for as long as other texts may wait. Returns whether one was finished."""
         begun = [bool(text.begun) for text in self._places if text and not text.ended]
         wait = WAIT * begun.count(False) / max(1, begun.count(True))
-        until, joining = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
+        until, finished = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
         while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
-            joining = True
-        return joining
+            finished = True
+        return finished
 
     def _read_prompt(self, seconds: float) -> bool:
-        """Read a piece of a prompt; whether that was its last."""
+        """Read a piece of a prompt. Returns whether that was its last."""
         reading = [(text.number, i) for i, text in enumerate(self._places) if text and not text.begun]
         if not reading:
             return False
-        number, place = min(reading)
+        _, place = min(reading)
         text, target = self._places[place], self._target
         assert text is not None
         first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()
@@ -253,14 +250,13 @@ class Rows:
             target.read(min(first + piece, text.first_read), self._observe, place)
             done = target.seen[place]
             self._seconds_per_token = (time.perf_counter() - start) / (done - first)
-            if progress := self._progress.get(number):
-                progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
+            if text.progress:
+                text.progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
                 self._check()
         if target.seen[place] < text.first_read:
             return False
         target.mark()
         text.begun = time.perf_counter()
-        self._progress.pop(number, None)
         return True
 
     def _observe(self, p: Pass, output) -> None:
@@ -274,7 +270,7 @@ def models_of(target: Model, drafters: Sequence[Drafter]) -> list[Model]:
 
 
 def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) -> None:
-    """Keep a copy of what is cached at place `order[i]` at place i."""
+    """Give place i a copy of what is cached at place `order[i]`."""
     if list(order) != list(range(len(target.texts))):
         target.rearrange(order)
         for drafter in drafters:
@@ -282,10 +278,10 @@ def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) 
 
 
 def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:
-    """Those that may draft where these options hold.
+    """The drafters that these options allow.
 
     Raises:
-        BadOption: there is none of a name.
+        BadOption: there is no drafter of a given name.
     """
     usual = [drafter.name for drafter in drafters if not drafter.by_name]
     names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))

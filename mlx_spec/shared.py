@@ -1,8 +1,8 @@
 """One target on several Macs: each has a part of every layer, and all write the same text.
 
-Rank 0 decides. What its engine is asked for goes to the others, whose engines do the same (`follow`), and so
-does what the clock decides: the plan of each round. All else follows from the tokens, on every rank alike;
-what a round brought is compared before it is shown.
+Rank 0 leads. The calls of its engine are sent to the others, whose engines repeat them (`follow`), and so is
+the plan of each round, which depends on the clock. All else is determined by the tokens; those of each round
+are compared between ranks before they are shown.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,15 +39,15 @@ class SharedEngine(Engine):
         self._all = [*self.drafters, Guess()]
 
     def forget(self) -> None:
-        self._tell("forget")
+        self._send("forget")
         super().forget()
 
     def pretend_cached(self, tokens: Sequence[int]) -> None:
-        self._tell("pretend", tokens=list(tokens))
+        self._send("pretend", tokens=list(tokens))
         super().pretend_cached(tokens)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
-        self._tell("scores", tokens=list(tokens), options=_plain(options))
+        self._send("scores", tokens=list(tokens), options=_plain(options))
         with self.ranks.together():
             scores = super().next_scores(tokens, options)
             mx.eval(scores)
@@ -81,12 +81,12 @@ class SharedEngine(Engine):
                     return
 
     def _rows(self, most: int) -> "SharedRows":
-        # Calibration lets a Guess draft; it is the last of all.
+        # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self._tell("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
+        self._send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
         return SharedRows(self, most)
 
-    def _tell(self, what: str, **values: Any) -> None:
+    def _send(self, what: str, **values: Any) -> None:
         if self.ranks.leads:
             self.ranks.send({"do": what, **values})
 
@@ -102,8 +102,8 @@ class SharedRows(Rows):
         self._ranks = engine.ranks
         self._added = 0
         self.texts: dict[int, Text] = {}
-        """Those that have not ended, by how many were added before; `Text.number` is each rank's own."""
-        self._refusals: list[Exception] = []
+        """Texts that have not ended, by order of `add`: `Text.number` differs between ranks."""
+        self._errors: list[Exception] = []
 
     def add(
         self,
@@ -114,17 +114,17 @@ class SharedRows(Rows):
         progress: Progress | None = None,
         likeliest: int | None = None,
     ) -> Text:
-        shown = progress and self._in_time(progress)
-        text = super().add(prompt, options, documents=documents, progress=shown, likeliest=likeliest)
+        report = progress and self._deferring(progress)
+        text = super().add(prompt, options, documents=documents, progress=report, likeliest=likeliest)
         self.texts[self._added] = text
         self._added += 1
-        self._tell("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
+        self._send("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
         return text
 
     def cancel(self, text: Text) -> None:
         for place, each in self.texts.items():
             if each is text and not (text.ended or self.closed):
-                self._tell("cancel", text=place)
+                self._send("cancel", text=place)
         super().cancel(text)
 
     def step(self) -> Read:
@@ -134,27 +134,27 @@ class SharedRows(Rows):
         with self._ranks.together():
             read = super().step()
         self.texts = {place: text for place, text in self.texts.items() if not text.ended}
-        if self._refusals:
-            raise self._refusals.pop()
+        if self._errors:
+            raise self._errors.pop()
         return read
 
-    def _tell(self, what: str, **values: Any) -> None:
+    def _send(self, what: str, **values: Any) -> None:
         if self._ranks.leads:
             self._ranks.send({"do": what, **values})
 
-    def _in_time(self, progress: Progress) -> Progress:
-        """What it raises ends the step when all ranks end it."""
+    def _deferring(self, progress: Progress) -> Progress:
+        """`progress`, its exceptions raised at the end of the step, as all ranks must finish it."""
 
-        def shown(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             try:
                 progress(done, total)
             except Exception as error:
-                self._refusals.append(error)
+                self._errors.append(error)
 
-        return shown
+        return report
 
     def _read_prompts(self) -> bool:
-        """One piece, of as many tokens as rank 0 reads in the time that others may wait."""
+        """Read one piece: as many tokens as rank 0 reads in the time that other texts may wait."""
         if any(text and not text.begun for text in self._places):
             microseconds = self._ranks.decide([round(1e6 * self._seconds_per_token)])[0]
             self._seconds_per_token = microseconds / 1e6
@@ -166,10 +166,10 @@ class SharedRows(Rows):
 
 
 class SharedPolicy:
-    """Plans of rank 0's policy; what the rounds brought is compared.
+    """Plans by rank 0's policy; compares the tokens of each round between ranks.
 
     Args:
-        policy: the rank's own; that of rank 0 is asked.
+        policy: this rank's; only rank 0's is asked.
     """
 
     def __init__(self, policy: Policy, ranks: Ranks):
@@ -201,5 +201,5 @@ class SharedPolicy:
 
 
 def _plain(options: Options) -> dict[str, Any]:
-    """As JSON has it; `Options` takes it back."""
+    """As JSON values; `Options` takes them back."""
     return {**asdict(options), "stop_tokens": sorted(options.stop_tokens)}

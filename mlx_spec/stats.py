@@ -46,7 +46,7 @@ class Stats:
 
 @runtime_checkable
 class Judged(Protocol):
-    """How far a draft was right."""
+    """A round's draft length and accepted tokens."""
 
     @property
     def draft_length(self) -> int: ...
@@ -56,7 +56,7 @@ class Judged(Protocol):
 
 @runtime_checkable
 class Played(Judged, Protocol):
-    """What is counted in a round, whether its tokens are ids or text."""
+    """The statistics of a round, whether its tokens are ids or text."""
 
     @property
     def drafted(self) -> Sequence[object]: ...
@@ -78,8 +78,7 @@ def summarise(
 
     Args:
         rounds: of one answer, from its first.
-        prompt_tokens, cached_tokens, prefill_seconds, peak_memory_bytes: as in `Stats`; rounds do not
-            tell them.
+        prompt_tokens, cached_tokens, prefill_seconds, peak_memory_bytes: as in `Stats`.
     """
     tokens = sum(len(r.tokens) for r in rounds)
     decode = sum((r.seconds for r in rounds), 0.0)

@@ -8,6 +8,7 @@ from itertools import count
 import mlx.core as mx
 
 from mlx_spec.stats import Stats, summarise
+from mlx_spec.target.model import Progress
 from mlx_spec.types import Options, Round, StopReason
 from mlx_spec.verify.likeliness import read_likeliness
 from mlx_spec.verify.verifiers import Verifier
@@ -21,20 +22,22 @@ class Text:
     """Prompt and answer."""
     options: Options
     limit: int
-    """Tokens at which it ends at the latest."""
+    """The most tokens of prompt and answer together."""
     verifier: Verifier
     documents: list[list[int]] = field(default_factory=list)
     """Other texts that it may copy from."""
     likeliest: int | None = None
-    """How many of the likeliest tokens are told beside each; None: nor how likely that one was."""
+    """Likeliest tokens to report beside each token; None: no log probabilities at all."""
+    progress: Progress | None = None
+    """Called after each piece of the prompt that was read."""
     number: int = field(default_factory=count().__next__)
-    """Its own, of all texts."""
+    """Unique among all texts."""
     rounds: list[Round] = field(default_factory=list)
     ended: bool = False
     """Whether its last round was read, or it was cancelled."""
     asked: float = field(default_factory=time.perf_counter)
     begun: float | None = None
-    """When it was given and when its prompt was read, by `time.perf_counter`."""
+    """When it was added and when its prompt was read, by `time.perf_counter`."""
     first_read: int = 0
     """Prompt tokens that are read before its first round."""
     cached_tokens: int = 0
@@ -46,11 +49,11 @@ class Text:
 
     @property
     def prefill_seconds(self) -> float:
-        """From when it was given until its prompt was read."""
+        """From when it was added until its prompt was read."""
         return self.begun - self.asked if self.begun else 0.0
 
     def stats(self, rounds: Sequence[Round] | None = None) -> Stats:
-        """Its numbers; of `rounds`, where not all were read on."""
+        """Its statistics; of `rounds`, if the reader did not take all."""
         return summarise(
             self.rounds if rounds is None else rounds,
             prompt_tokens=self.prompt_length,
@@ -70,14 +73,14 @@ class Text:
         tree_depth: int | None = None,
         likeliness: Sequence[Sequence[float]] = (),
     ) -> Round:
-        """Take a round that was read, up to the first stop; the arguments are as in `Round`."""
+        """Append a round that was read, up to the first stop; the arguments are as in `Round`."""
         taken, stop = self._cut(gained)
         self.ended = stop is not None
         if not self.rounds and self.begun:
             seconds = min(seconds, time.perf_counter() - self.begun)
         cut = drafted[:taken] if stop and tree_depth is None else drafted
         self.tokens += gained[:taken]
-        told = [] if self.likeliest is None else likeliness[:taken]
+        likely = [] if self.likeliest is None else likeliness[:taken]
         self.rounds.append(
             Round(
                 drafted=tuple(cut),
@@ -90,7 +93,7 @@ class Text:
                 # A draft that is cut here took as long as the whole of it.
                 steady=steady and len(cut) == len(drafted),
                 tree_depth=tree_depth,
-                likeliness=tuple(read_likeliness(each, self.likeliest or 0) for each in told),
+                likeliness=tuple(read_likeliness(each, self.likeliest or 0) for each in likely),
             )
         )
         return self.rounds[-1]
@@ -105,4 +108,4 @@ class Text:
 
 
 Read = list[tuple[Text, Round]]
-"""Each text that a round went on with, and what it gained."""
+"""Texts that were written, each with its round."""

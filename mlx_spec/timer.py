@@ -1,4 +1,4 @@
-"""Wall time of rounds, and whether it is what such a round costs."""
+"""Wall time of rounds, and whether it is typical of such a round."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ soon: many answers have no more than ten rounds."""
 
 
 class Timer:
-    """Of rounds after one another.
+    """Times successive rounds.
 
     Args:
         graphs_built: how many graphs the models have built so far; a round that builds one takes longer.

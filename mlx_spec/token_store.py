@@ -1,9 +1,9 @@
-"""Many documents as tokens, and where they hold the ending of a text.
+"""Documents as tokens, searched for the longest match of a text's ending.
 
-A suffix array (Manber and Myers 1993) of the documents read backwards. The tokens before a place are its
-suffix then, so one binary search finds the longest ending that is there; REST (He et al., NAACL 2024,
-arXiv 2311.08252) searches once per length. Places are sorted by the `DEPTH` tokens before them: a longer
-match makes no surer draft. Nothing is read but what a search looks at, so the array may be a mapped file.
+A suffix array (Manber and Myers 1993) of the reversed documents: the tokens before a place are its suffix, so
+one binary search finds the longest match; REST (He et al., NAACL 2024, arXiv 2311.08252) searches once per
+length. Places are sorted by the `DEPTH` tokens before them: a longer match makes no better draft. A search
+reads only what it compares, so the array may be a mapped file.
 """
 
 import struct
@@ -15,18 +15,18 @@ from jaxtyping import UInt32
 from numpy.typing import ArrayLike
 
 DEPTH = 16
-"""The longest match that is told from a longer one."""
+"""The longest match that is looked for, in tokens."""
 BORDER = 2**31 - 1
-"""Ends every document; no tokenizer has that token."""
+"""Ends every document; no tokenizer has this id."""
 _WIDTH = 4
 """Bytes of a token."""
 
 
 class TokenStore:
-    """Finds the endings of texts.
+    """Finds the endings of texts in documents.
 
     Args:
-        array: as `arranged` makes it.
+        array: from `arranged`.
     """
 
     def __init__(self, array: UInt32[np.ndarray, "2 n"]):
@@ -39,9 +39,9 @@ class TokenStore:
         return len(self._tokens)
 
     def longest_match(self, text: Sequence[int]) -> tuple[int, int]:
-        """(tokens of the longest ending of `text` that something follows, to `DEPTH`; its place).
+        """(length of the longest ending of `text` that is followed by a token, at most `DEPTH`; its place).
 
-        Of several at the full depth the last one; (0, 0) where not even the last token is there.
+        Of several of length `DEPTH` the last one; (0, 0) if not even the last token is found.
         """
         count = min(len(text), DEPTH)
         ending = struct.pack(f">{count}I", *reversed(text[len(text) - count :]))
@@ -57,14 +57,14 @@ class TokenStore:
         return tokens[: tokens.index(BORDER)] if BORDER in tokens else tokens
 
     def _before(self, place: int, size: int) -> bytes:
-        """Tokens before a place, the nearest first: their bytes are in the order of the numbers."""
+        """Tokens before a place, the nearest first, as big-endian bytes: these sort as the numbers do."""
         return self._bytes[_WIDTH * place : _WIDTH * place + size].tobytes()
 
 
 def arranged(documents: Iterable[ArrayLike]) -> UInt32[np.ndarray, "2 n"]:
     """The tokens of all documents backwards, as big-endian bytes, and the order of their suffixes.
 
-    By doubling: an order by so many tokens gives the one by twice as many.
+    By prefix doubling: the order by n tokens gives the order by 2 n.
     """
     parts = [np.append(np.asarray(document, np.uint32), np.uint32(BORDER)) for document in documents]
     tokens = np.concatenate(parts or [np.zeros(0, np.uint32)])[::-1]

@@ -24,9 +24,9 @@ name, or several joined by `+`, among which each round chooses as in `auto`."""
 MAX_DRAFT_LENGTH = 31
 """With the token before it, a draft fills a matrix tile of 32 rows."""
 BATCH_SIZES = (1, 2, 4, 8, 16)
-"""Texts that are written side by side; each number is a graph of its own where passes are compiled."""
+"""Batch sizes; each has graphs of its own where passes are compiled."""
 LEAST = 0.0001
-"""Of temperature, top_p and repetition_penalty: with far less float32 overflows."""
+"""Smallest temperature, top_p and repetition_penalty: with far less float32 overflows."""
 MAX_REPETITION_CONTEXT = 2**20
 
 
@@ -48,15 +48,15 @@ _NUMBERS = {
     "seed": (whole, 0, 2**64 - 1, "between 0 and 2^64 - 1"),
     "draft_length": (whole, 0, MAX_DRAFT_LENGTH, f"between 0 and {MAX_DRAFT_LENGTH}"),
 }
-"""Of each option that is a number: how it is read, the least, the most, and both in words."""
+"""By numeric option: how it is read, minimum, maximum, and both in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one generation may do. Validated on construction.
+    """Options of one generation. Validated on construction.
 
     Raises:
-        OutOfRange: a value that the option cannot have; the message names both.
+        OutOfRange: a value is out of its option's range; the message names both.
         BadOption: a stop token is negative or no whole number.
     """
 
@@ -81,7 +81,7 @@ class Options:
     drafter: DrafterName = "auto"
     verify: Rule = "coupled"
     stop_tokens: frozenset[int] = field(default_factory=frozenset)
-    """Ids that end the answer. Those the target does not have are never produced, and do no harm."""
+    """Ids that end the answer. Ids outside the vocabulary are allowed."""
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
@@ -95,11 +95,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Likeliness:
-    """Of one token: log probabilities of the target, before penalties, temperature and filters."""
+    """Log probabilities of the target at one token, before penalties, temperature and filters."""
 
     own: float
     top: tuple[tuple[int, float], ...]
-    """The likeliest tokens there, the likeliest first."""
+    """(id, log probability) of the likeliest tokens there, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class Round:
     """One round: a draft, one pass of the target over it, and what the text gained."""
 
     drafted: tuple[int, ...]
-    """What the drafter proposed, up to where the text ends, of a tree all; empty in a plain round."""
+    """The draft, cut where the text ends (a tree is not cut); empty in a plain round."""
     accepted: int
     """How many drafted tokens were accepted; the bonus token is not counted."""
     tokens: tuple[int, ...]
-    """What the text gained: the accepted tokens and the target's own, cut at a stop."""
+    """The tokens gained: accepted ones and the bonus, cut at a stop."""
     drafter: str
-    """Name of the drafter that proposed; `none` in a plain round."""
+    """Name of the drafter; `none` in a plain round."""
     seconds: float
     """Wall time since the previous round was read (the first: since decoding began)."""
     stop: StopReason | None = None
@@ -123,9 +123,9 @@ class Round:
     steady: bool = False
     """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
     tree_depth: int | None = None
-    """The most that could be accepted of a tree; None: of a chain all."""
+    """The most tokens of a tree that could be accepted; None: a chain."""
     likeliness: tuple[Likeliness, ...] = ()
-    """Of each of `tokens`, where it was asked for."""
+    """Of each of `tokens`, if asked for."""
 
     @property
     def draft_length(self) -> int:

@@ -1,8 +1,8 @@
-"""What a drafter is: read this to write one (docs/add-a-drafter.md has an example).
+"""The drafter interface: read this to write one (docs/add-a-drafter.md has an example).
 
-A drafter proposes the next few tokens of the texts it is shown. It keeps itself in step (a rejected
-draft, another answer, rounds that others drafted), returns only its draft, and no draft is always legal.
-It knows nothing of how long is best or how drafts are verified.
+A drafter proposes the next few tokens of the texts it is given. It keeps its state up to date (after rejected
+drafts, new answers, rounds of other drafters) and returns only its draft; an empty draft is always legal.
+It neither chooses the draft length nor verifies.
 """
 
 from abc import ABC, abstractmethod
@@ -19,10 +19,9 @@ from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 
 Texts = Sequence[Sequence[int]]
-"""Token ids of each sequence; none where a place is free: what is drafted there is not used."""
+"""Token ids of each text; empty at a free place, whose draft is not used."""
 Shadow = tuple[int, Candidate, list[bool]]
-"""Of tokens that a drafter did not draft: in which text, as what it would have drafted them, and which it
-had right."""
+"""Shadow results: index of the text, the candidate, and for each token whether it would have predicted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +29,12 @@ class Context:
     """The texts at the start of a round."""
 
     host_tokens: Texts
-    """What the host has read; all of it where the candidate asked for `host_text`."""
+    """The texts as far as the host has read them: whole, if the candidate has `host_text`."""
     tokens: Int[mx.array, "b capacity"]
     """The texts on the device; meaningless from `length` on."""
     length: Length
     nodes: int = 0
-    """Tokens of the tree that is asked for, where the candidate was one of trees; 0: a chain."""
+    """Tokens of the tree that is asked for (`Candidate.nodes`); 0: a chain."""
 
     def last(self, count: int) -> Int[mx.array, "b {count}"]:
         """The last `count` tokens of each, lazily."""
@@ -43,20 +42,20 @@ class Context:
 
 
 class Drafter(ABC):
-    """One idea of how to guess."""
+    """One drafting method."""
 
     name: str
     """As in `Options.drafter`."""
     models: Sequence[Model] = ()
-    """Models of its own whose caches it keeps."""
+    """Its own models, whose caches it keeps."""
     taps: Sequence[int] = ()
-    """Layers of the target whose hidden states it wants to observe."""
+    """Layers of the target whose outputs it observes."""
     trees: bool = False
-    """Whether it may propose trees; `meet` takes that back where the target cannot read them."""
+    """Whether it may propose trees; `meet` clears it if the target cannot read them."""
     nodes: Sequence[int] = ()
-    """Sizes of its trees, where it has some of several."""
+    """Sizes of its trees, if it has several."""
     by_name: bool = False
-    """Whether it drafts only where it is asked for by name, not in `auto`."""
+    """Whether it drafts only if the options name it, not in `auto`."""
 
     @property
     def steps(self) -> bool:
@@ -65,24 +64,21 @@ class Drafter(ABC):
 
     @property
     def parts(self) -> Sequence[nn.Module]:
-        """What it has weights in, some of them perhaps the target's."""
+        """Modules with its weights, which may include some of the target's."""
         return [each.model for each in self.models]
 
     def meet(self, target: Model) -> None:
-        """This is the target, whose rows it may use."""
+        """Called with the target, whose rows it may use."""
         self.trees = self.trees and target.trees
 
     def rearrange(self, order: Sequence[int]) -> None:
-        """Each text goes on with a copy of what is kept of text `order[i]`, which shares most with it.
-
-        For what is kept on the device; `begin` follows.
-        """
+        """Text i gets a copy of text `order[i]`'s state on the device; `begin` follows."""
         return None
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
-        """These are written from here on: prompts, and texts that go on when others join or leave.
+        """Set the texts to write: new prompts, and texts that continue when others join or leave.
 
-        What takes a pass of a model is left to `draft`: nothing here may delay the first token.
+        Passes of a model are left to `draft`, so that the first token is not delayed.
 
         Args:
             documents: for each text, others that it may copy from.
@@ -91,13 +87,13 @@ class Drafter(ABC):
 
     @abstractmethod
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        """What it could do for texts of `length` tokens, as far as it knows them; none: nothing."""
+        """The drafts that it could make for texts of `length` tokens; may be empty."""
 
     @abstractmethod
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         """Propose at most `depth` tokens after one another for each text.
 
-        At depth 0, asked only where its candidate has shadows: the shadow of the latest tokens.
+        At depth 0, asked only if its candidate has `shadows`: a shadow draft of the latest tokens.
         """
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
@@ -108,6 +104,6 @@ class Drafter(ABC):
         """The host has read a round and knows the texts up to here.
 
         Returns:
-            What it would have drafted of the new tokens, where that costs nothing to tell.
+            Shadow results of the new tokens, if they cost nothing.
         """
         return ()

@@ -1,6 +1,6 @@
-"""A small model drafts with the target's own keys and values (Gemma 4's assistants).
+"""Drafts by a small model with the target's own keys and values (Gemma 4's assistants).
 
-Nothing to read before a draft and nothing to take back after one: it has no rows of its own.
+It has no rows of its own: nothing to read before a draft, nothing to rewind after one.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from mlx_spec.target.view import View
 from mlx_spec.verify.batch import BatchVerifier
 
 LIMIT = 8
-"""Google's advice is 2 to 8 tokens by the target's size, each step reading what is vaguer."""
+"""Google advises 2 to 8 tokens, by the target's size; later steps are less accurate."""
 
 
 class AssistantDrafter(LastStateDrafter):
@@ -66,7 +66,7 @@ class AssistantDrafter(LastStateDrafter):
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def _seen(self, kind: str, at: Length) -> Seen:
-        """Of the target's rows up to the last that it has read, which is at `at`."""
+        """Keys, values and mask of the target's rows up to `at`, the last that it has read."""
         view, window = View(self._buffers[kind], at), self.head.shape.args.sliding_window
         keys, values = view.look(1)
         mask = view.make_mask(1, window_size=window if kind == SLIDING else None)

@@ -1,8 +1,8 @@
 """A small model that attends to its target's keys and values, laid out as Gemma 4's assistants are.
 
 Equations: transformers' `modeling_gemma4_assistant.py`; vLLM's `gemma4_mtp.py` for the soft cap. Its layers
-are Gemma 4's with queries alone. A step reads the token after the last that the target has read, and what
-the target's last norm made of that one or, further on, the step before; it writes nothing.
+are Gemma 4's with queries alone. A step reads the newest token and the target's last hidden state or, in
+later steps, the output of the step before; it writes no keys and values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from mlx_spec.drafters.head import Head
 from mlx_spec.drafters.medusa_head import final_norm
 
 SLIDING = "sliding_attention"
-"""The kind of a layer with a window: its own, where the target's is wider."""
+"""The kind of a layer with a window: the assistant's own, if the target's is wider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class AssistantShape:
     softcap: float | None = None
     """Of its logits, where it guesses among all tokens."""
     clusters: int = 0
-    """In which its vocabulary lies; 0: it guesses among all tokens."""
+    """Clusters of its vocabulary; 0: it guesses among all tokens."""
     likely: int = 0
     """Clusters whose tokens it guesses among."""
 
@@ -53,7 +53,7 @@ class Seen:
 
 
 class AssistantHead(Head):
-    """The assistant, with the target's embeddings and last norm, which are not its own.
+    """The assistant, with the target's embeddings and last norm, which are not among its weights.
 
     Args:
         clusters: the tokens of each, `[clusters, tokens]`.
@@ -87,13 +87,13 @@ class AssistantHead(Head):
         return self._taps
 
     def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
-        """What the target made of each row, from the outputs of its last layer."""
+        """The target's last hidden state of each row, from the outputs of its last layer."""
         return self._norm(states[0])
 
     def __call__(
         self, ids: Int[mx.array, "b 1"], hidden: Float[mx.array, "b 1 target_dim"], seen: Mapping[str, Seen]
     ) -> Float[mx.array, "b 1 dim"]:
-        """One step, by the kinds of layers what they read; for `logits` and `next_hidden`."""
+        """One step, for `logits` and `next_hidden`; `seen` is by kind of layer."""
         embedded = self._embed(ids).astype(hidden.dtype) * self._shape.target_hidden**0.5
         x = self.pre_projection(mx.concatenate([embedded, hidden], axis=-1))
         for layer in self.layers:
@@ -116,7 +116,7 @@ class AssistantHead(Head):
 
 
 def _products(layer: Any, tokens: mx.array, states: mx.array) -> mx.array:
-    """What some rows of a layer give, `[b, rows, few]`: other rows for each state."""
+    """Products of each state with its own few rows of a layer, `[b, rows, few]`."""
     x, weight = states[..., None, :], layer.weight[tokens]
     if not isinstance(layer, nn.QuantizedLinear):
         return (x @ weight.swapaxes(-1, -2)).squeeze(-2)

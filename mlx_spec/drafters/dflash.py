@@ -1,4 +1,4 @@
-"""A head on the target's hidden states drafts a block of tokens in one pass (DFlash, DFlash2, DSpark).
+"""Drafts a block of tokens in one pass, by a head on the target's hidden states (DFlash, DFlash2, DSpark).
 
 DFlash: Chen et al. 2026, arXiv 2602.06036. Verified as every draft is.
 """
@@ -20,7 +20,7 @@ class DFlashDrafter(FeatureDrafter):
     """A head that was made for the target.
 
     Args:
-        name: `dflash`, `dflash2` or `dspark`, which heads of DeepSpec's recipe go by.
+        name: `dflash`, `dflash2` or, for heads of DeepSpec's recipe, `dspark`.
     """
 
     def __init__(self, head: DFlashHead, name: str):
@@ -34,14 +34,14 @@ class DFlashDrafter(FeatureDrafter):
         anchor = p.ids[:, -1:]
         masks = mx.full((len(anchor), depth - shape.from_anchor), shape.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, anchor, masks], axis=1)))
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         guesses = self._logits(output, slice(-depth, None))
         if not self.head.chains:
             return verifier.at_once(self.head.spread(guesses)[:, :, : verifier.vocab])
         return self._walk(anchor[:, 0], guesses, output.logits[:, -depth:], verifier)
 
     def _walk(self, before: mx.array, guesses: mx.array, states: mx.array, verifier: BatchVerifier) -> Draft:
-        """Each token changes what is likely next."""
+        """Choose token by token: each changes the guesses of the next."""
         drafted, probs = mx.zeros((len(before), 0), mx.int32), []
         for index in range(guesses.shape[1]):
             logits = self.head.spread(self.head.after(before, guesses[:, index], states[:, index]))

@@ -1,12 +1,12 @@
 """A head that drafts a block in one pass, laid out as DFlash checkpoints are (z-lab, `dflash/model.py`).
 
-A few layers of Qwen3's kind over rows of two kinds. Those of the text are one `fc` of the target's hidden
-states, the same in every layer: a layer only makes keys and values of them, so nothing of a rejected draft is
-left in them. Those of the block, the text's last token and masks, attend to the text and to each other, and
-the mask's row at a place guesses the token there.
+A few layers of Qwen3's kind over two kinds of rows. Text rows are `fc` of the target's hidden states, the
+same in every layer: layers only compute keys and values from them, so a rejected draft leaves nothing in
+them. Block rows, the text's last token and masks, attend to the text and to each other; the mask's row at a
+position guesses the token there.
 
-DSpark (DeepSeek, DeepSpec) adds what the token before says: a low-rank table of next tokens, `markov_head`.
-DFlash2 has convolutions along the block, and chooses among a few tokens at each place by the token before.
+DSpark (DeepSeek, DeepSpec) adds logits by the token before: a low-rank table of next tokens, `markov_head`.
+DFlash2 has convolutions along the block, and chooses among a few tokens at each position by the token before.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,11 @@ class DFlashShape:
     tokens: tuple[int, ...]
     """The target's id of each token that it guesses among, ascending."""
     mask: int
-    """The token that stands for one that is not known."""
+    """Id of the mask token."""
     block: int
     """Rows of a block, the text's last token included, at most."""
     from_anchor: bool = False
-    """Whether the row of the text's last token guesses too: the row at a place then guesses the next one."""
+    """Whether the row of the text's last token guesses too: each row then guesses the token after it."""
     windows: tuple[int | None, ...] = ()
     """By layer: how many positions it sees; None: all. Left out: all layers see all."""
     causal: tuple[bool, ...] = ()
@@ -57,7 +57,7 @@ class DFlashShape:
     """Of logits."""
     softcap: float | None = None
     embedding_scale: float = 1.0
-    """Beside the target's own."""
+    """Multiplied with the target's own."""
 
     @property
     def room(self) -> int:
@@ -84,12 +84,12 @@ class DFlashAttention(qwen3.Attention):
         return self.o_proj(found.transpose(0, 2, 1, 3).reshape(b, rows, -1))
 
     def project_values(self, both: mx.array) -> mx.array:
-        """Of text and block, `[b, rows, kv_heads, dim]`."""
+        """Values of text and block, `[b, rows, kv_heads, dim]`."""
         return self.v_proj(both).reshape(*both.shape[:2], self.n_kv_heads, -1)
 
 
 class Convolution(nn.Module):
-    """A causal one along the block, before and after a part of a layer, with kernels that the row changes."""
+    """Causal convolutions along the block, before and after a part of a layer; kernels depend on the row."""
 
     def __init__(self, dim: int, reach: int, group: int):
         super().__init__()
@@ -98,7 +98,7 @@ class Convolution(nn.Module):
         self._group = group
 
     def around(self, part: Callable[[mx.array], mx.array], x: mx.array) -> mx.array:
-        """`part` of `x` convolved, convolved; both kernels are of `x`."""
+        """Convolve `x`, apply `part`, convolve again; both kernels are computed from `x`."""
         (b, rows, dim), (_, reach, _) = x.shape, self.base_kernel.shape
         own = self.kernel_projection(x).reshape(b, rows, 2, reach, dim // self._group)
         kernels = self.base_kernel + mx.repeat(own, self._group, axis=-1)
@@ -137,7 +137,7 @@ class DFlashLayer(nn.Module):
 
 
 class Markov(nn.Module):
-    """What a token says of the next: a matrix of `[vocab, rank]` by one of `[rank, draft_vocab]`."""
+    """Logits of the next token by the last: a matrix of `[vocab, rank]` by one of `[rank, draft_vocab]`."""
 
     def __init__(self, vocab: int, rank: int, tokens: int):
         super().__init__()
@@ -149,7 +149,7 @@ class Markov(nn.Module):
 
 
 class Selector(nn.Module):
-    """Chooses among the likeliest few tokens of a place by how each goes with the token before."""
+    """Chooses among the likeliest few tokens of a position by the token before."""
 
     def __init__(self, vocab: int, tokens: int, dim: int, rank: int, count: int):
         super().__init__()
@@ -177,7 +177,7 @@ class DFlashHead(Head):
         layer: makes one of its layers.
 
     Raises:
-        UnsupportedModel: it is of another target, or its mask is none of the target's tokens.
+        UnsupportedModel: it is of another target, or its mask is not in the target's vocabulary.
     """
 
     def __init__(
@@ -227,11 +227,11 @@ class DFlashHead(Head):
         return self.hidden_norm(self.fc(mx.concatenate(list(states), axis=-1)))
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
-        """Rows `[b, block, dim]` for `logits`, of the ids that have no `hidden`: the last ones are the block.
+        """Rows `[b, block, dim]` for `logits`, of the last ids, which have no `hidden`: the block.
 
         Called as mlx-lm's models are.
         """
-        if hidden is None:  # while it is found out what its code allows
+        if hidden is None:  # passes of `Probe`
             hidden = mx.zeros((*ids[:, :-1].shape, self._shape.args.hidden_size))
         before, rows = hidden.shape[1], ids.shape[1] - hidden.shape[1]
         x = self._embed(ids[:, before:]).astype(hidden.dtype) * self._scale
@@ -247,7 +247,7 @@ class DFlashHead(Head):
 
     @property
     def chains(self) -> bool:
-        """Whether what it guesses at a place depends on the token before."""
+        """Whether its guesses depend on the token before."""
         return bool(self._shape.markov_rank or self._shape.selector)
 
     def after(
@@ -256,7 +256,7 @@ class DFlashHead(Head):
         guesses: Float[mx.array, "b draft_vocab"],
         states: Float[mx.array, "b dim"],
     ) -> Float[mx.array, "b draft_vocab"]:
-        """The guesses of a place whose rows are `states`, once the token before it is known."""
+        """The guesses of a position, corrected by the token before it; `states` are its rows."""
         if self._shape.markov_rank:
             guesses = guesses + self.markov_head(before)
         return self.candidate_selector(guesses, states, before) if self._shape.selector else guesses
@@ -270,7 +270,7 @@ class DFlashHead(Head):
         )
 
     def _mask(self, layer: int, cache: Any, before: int, rows: int) -> mx.array:
-        """What the rows of the block see: `[rows, keys]` (several texts: `[b, 1, rows, keys]`)."""
+        """The mask of the block's rows: `[rows, keys]` (several texts: `[b, 1, rows, keys]`)."""
         window, causal = self._kind(layer)
         seen = cache.make_mask(before + rows, return_array=True, window_size=window)
         if causal:
@@ -283,6 +283,6 @@ class DFlashHead(Head):
 
 
 def own_scale(target: Any) -> float:
-    """What the target multiplies embeddings with, where its code keeps that as `embed_scale` (Gemma 4)."""
+    """The factor on the target's embeddings, if its code keeps it as `embed_scale` (Gemma 4); else 1."""
     found = (vars(module).get("embed_scale") for module in target.modules())
     return next((float(scale) for scale in found if isinstance(scale, (int, float))), 1.0)

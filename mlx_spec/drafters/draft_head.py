@@ -1,7 +1,7 @@
-"""A draft model that guesses among frequent tokens only: a smaller product at the end of each step.
+"""A draft model that guesses among frequent tokens only: each step has a smaller vocabulary projection.
 
-FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: the target verifies its guesses as any
-other's, and a token outside the list is never guessed.
+FR-Spec (Zhao et al. 2025, arXiv 2502.14856). Lossless: the target verifies as always, and tokens outside the
+list are never drafted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -68,8 +68,8 @@ def embedding_of(model: nn.Module) -> Any:
 
 
 def output_layer_of(model: nn.Module) -> Any:
-    """What multiplies the last state by the output rows: the last layer with a row for each token, else the
-    one that embeds tokens, of which `as_linear` is called. Raises as `embedding_of`."""
+    """The vocabulary projection: the last linear layer with a row for each token, else the embedding layer,
+    by `as_linear`. Raises as `embedding_of`."""
     table = embedding_of(model)
     output = [m for m in model.modules() if isinstance(m, LINEARS) and _height(m) == _height(table)]
     return output[-1] if output else table

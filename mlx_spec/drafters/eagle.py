@@ -1,7 +1,7 @@
-"""A head on the target's hidden states drafts (EAGLE-3, Li et al. 2025, arXiv 2503.01840).
+"""Drafts by a head on the target's hidden states (EAGLE-3, Li et al. 2025, arXiv 2503.01840).
 
-Its row t reads the token after position t and what the target made of position t, which is noted of every
-pass. What it drafted is read again once it is accepted, then with what the target made of it.
+Its row t reads the token after position t and the target's features of position t, kept from every pass.
+Accepted tokens are read again, then with the target's features.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.verify.batch import BatchVerifier
 
 LIMIT = 7
-"""Heads are trained a few steps deep: the rows that they read of themselves become vaguer."""
+"""Heads are trained a few steps deep: reading their own rows, they become less accurate."""
 
 
 class EagleDrafter(FeatureDrafter):
@@ -57,7 +57,7 @@ class EagleDrafter(FeatureDrafter):
         return self.head.logits(output.logits[:, rows])
 
     def _tree(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        """Each level is a pass over the whole tree so far, after the last row that is true."""
+        """Each level is a pass over the whole tree so far, behind the text's rows."""
         width = isqrt(context.nodes) + 1
         p = self._first(context)
         begin = p.start.plus(p.ids.shape[1] - 1)
@@ -73,13 +73,13 @@ class EagleDrafter(FeatureDrafter):
             growth, on = growth.next(self._logprobs(last, growth.paths, verifier))
             places = mx.broadcast_to(on[:, :, None], last.shape)
             hidden = mx.concatenate([hidden, mx.take_along_axis(last, places, axis=1)], axis=1)
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return growth.likeliest(context.nodes)
 
     def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: BatchVerifier) -> mx.array:
-        """How likely each token is the target's choice after each row: `[b, rows, vocab]`.
+        """Log probability of each token to be the target's choice after each row: `[b, rows, vocab]`.
 
-        Above temperature 0 the noise that the choice is made with tells more than the probabilities alone.
+        Above temperature 0 it includes the noise that the choice is made with.
         """
         logits = self.head.logits(states)
         level = 0 if paths is None else paths.shape[2]

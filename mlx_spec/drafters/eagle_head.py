@@ -1,8 +1,8 @@
 """A head on a target's hidden states, laid out as EAGLE-3 checkpoints are (Li et al. 2025, arXiv 2503.01840).
 
-One transformer layer. Its row t reads the token after position t and what the target made of position t: the
-hidden states of a low, a middle and a high layer through `fc`, or, beyond what the target has read, the row
-before. Its output guesses the next token but one, among the draft's own vocabulary.
+One transformer layer. Its row t reads the token after position t and the target's features of position t: the
+hidden states of a low, a middle and a high layer through `fc` or, beyond what the target has read, the row
+before. Its output guesses the token at position t + 2, among the draft's own vocabulary.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class EagleShape:
     fc_norm: bool = False
     """Whether each tap is normalised before `fc` (EAGLE-3.1): states may be of very unlike size."""
     norm_before_fc: bool = False
-    """Whether all taps together are."""
+    """Whether all taps together are normalised before `fc`."""
     norm_before_residual: bool = False
     """Whether the layer adds to the normalised hidden state."""
     norm_output: bool = False
@@ -74,7 +74,7 @@ class EagleLayer(nn.Module):
 
 
 class EagleHead(Head):
-    """The head, with the target's embeddings, which are not its own.
+    """The head, with the target's embeddings, which are not among its weights.
 
     Raises:
         UnsupportedModel: it is of another target.
@@ -104,7 +104,7 @@ class EagleHead(Head):
 
     @property
     def width(self) -> int:
-        """Numbers of a feature."""
+        """Width of a feature."""
         return self._shape.args.hidden_size
 
     @property
@@ -119,16 +119,16 @@ class EagleHead(Head):
     def features(
         self, states: Sequence[Float[mx.array, "b rows target_dim"]]
     ) -> Float[mx.array, "b rows dim"]:
-        """What the target made of each row, from the hidden states of the tapped layers, lowest first."""
+        """Features of each row, from the outputs of the tapped layers, lowest first."""
         if self._shape.fc_norm:
             states = [norm(x) for norm, x in zip(self.fc_norm, states, strict=True)]
         together = mx.concatenate(list(states), axis=-1)
         return self.fc(self.input_norm(together) if self._shape.norm_before_fc else together)
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
-        """Its rows `[b, rows, dim]`, for `logits` and for rows further on. Called as mlx-lm's models are."""
+        """Its rows `[b, rows, dim]`, for `logits` and for later rows. Called as mlx-lm's models are."""
         embedded = self.embedded(ids)
-        if hidden is None:  # while it is found out what its code allows
+        if hidden is None:  # passes of `Probe`
             hidden = mx.zeros_like(embedded)
         cache = cache[0] if cache else None
         embedded = embedded.astype(hidden.dtype)

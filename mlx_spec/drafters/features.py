@@ -1,7 +1,7 @@
-"""Drafters that read what the target made of the text: a head's own model, and the features that it reads.
+"""Drafters that read features of the target: a head with its own cache, and the features that it reads.
 
-Row t of the head reads the features of position t, which are noted of every pass of the target, prefill too,
-and the token after it.
+Row t of the head reads the features of position t, kept from every pass of the target, prefill too, and the
+token after it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class FeatureDrafter(ModelDrafter):
 
     Args:
         taps: layers of the target whose outputs `features` takes.
-        width: numbers of a feature.
+        width: of a feature.
     """
 
     skipped = 1  # row 0 reads the second token
@@ -33,7 +33,7 @@ class FeatureDrafter(ModelDrafter):
         self.cached.vocab = head.vocab  # its rows are no logits
         self.head, self.taps = head, tuple(taps)
         self._features = mx.zeros((1, 0, width))
-        """`[b, capacity, dim]`, what the target made of each position that it has read."""
+        """`[b, capacity, dim]`, features of each position that the target has read."""
 
     def rearrange(self, order: Sequence[int]) -> None:
         super().rearrange(order)

@@ -1,9 +1,9 @@
-"""A small model of another tokenizer drafts.
+"""Drafts by a small model with another tokenizer.
 
-It reads the text in its own tokens. Where both know most tokens it guesses among those that both know, its
+It reads the text in its own tokens. If the vocabularies share most tokens, it guesses among these, its
 distribution over them renormalised (TLI: Timor et al. 2025, arXiv 2502.05202, algorithm 4); else it writes
 text, which is drafted in the target's tokens (SLEM, algorithm 2 there). The target verifies its own tokens as
-always, so no text changes whatever the translation is worth.
+always, so a poor translation changes no text.
 """
 
 import math
@@ -27,11 +27,11 @@ from mlx_spec.verify.batch import BatchVerifier
 
 CANDIDATE = Candidate("foreign", kind="foreign", prior=0.4, limit=15, host_text=True)
 LONG_LAG = 64
-"""Tokens that the first step of a draft takes along at most; more are read in chunks before."""
+"""The most unread tokens that the first step of a draft reads; more are read in chunks before."""
 USUAL_LAG = 16
-"""Tokens of the target's that it has not read where it drafts every round, at most."""
+"""The most unread tokens of the target's text if it drafts every round."""
 MOST_STEPS = 64
-"""Of a draft that is written as text: a character may be a token."""
+"""The most steps of a draft: written as text, each character may take one."""
 
 
 @runtime_checkable
@@ -43,17 +43,17 @@ class Transcript(Protocol):
         ...
 
     def to_draft(self, tokens: Sequence[int]) -> list[int]:
-        """The draft model's tokens of a text; empty where it cannot be said in them yet."""
+        """A text in the draft model's tokens; empty if it cannot be translated yet."""
         ...
 
     def to_target(self, drafted: Sequence[int]) -> list[int]:
-        """The target's tokens of what the draft model wrote after the text that was translated last."""
+        """What the draft model wrote after the text that was translated last, in the target's tokens."""
         ...
 
 
 @runtime_checkable
 class Translator(Protocol):
-    """Two tokenizers."""
+    """Translates between two tokenizers."""
 
     @property
     def shared(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -62,11 +62,11 @@ class Translator(Protocol):
 
     @property
     def fertility(self) -> float:
-        """The draft model's tokens of a usual text per token of the target's."""
+        """Tokens of the draft model per token of the target, in usual text."""
         ...
 
     def transcript(self) -> Transcript:
-        """Of a text that is to be written."""
+        """For a new text."""
         ...
 
 
@@ -74,7 +74,7 @@ class ForeignDrafter(Drafter):
     """Any model of mlx-lm that keeps keys and values only.
 
     Args:
-        context_limit: positions the model has; of a text that goes beyond it reads the end. None: no limit.
+        context_limit: positions the model has; of a longer text it reads the end. None: no limit.
 
     Raises:
         UnsupportedModel: its layers keep more than keys and values.
@@ -86,8 +86,8 @@ class ForeignDrafter(Drafter):
         self.cached = Model(model)
         if self.cached.recurrent:
             raise UnsupportedModel(
-                "A draft of another tokenizer goes back wherever its words change, and this one's layers "
-                "go back to a few places only. Use another draft model."
+                "A draft model with another tokenizer has to rewind to any token, and this one's layers "
+                "can rewind to a few places only. Use another draft model."
             )
         self.models = (self.cached,)
         self._translator = translator
@@ -95,7 +95,7 @@ class ForeignDrafter(Drafter):
         self._transcripts: list[Transcript] = []
         self._unread = 0
         self._texts: list[list[int]] = []
-        """What it read, in its own tokens."""
+        """The texts that it read, in its own tokens."""
         self._drafted: mx.array | None = None
         """`[b, n]`, its own tokens after them, of which all but the last were read."""
 
@@ -115,7 +115,7 @@ class ForeignDrafter(Drafter):
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         each = zip(self._transcripts, context.host_tokens, strict=True)
         texts = [self._end(transcript.to_draft(tokens)) if tokens else [] for transcript, tokens in each]
-        # A free place goes along with another text: what is drafted there is not used.
+        # A free place reads another text: its draft is not used.
         some = next(filter(None, texts), [])
         texts = [text if tokens else some for text, tokens in zip(texts, context.host_tokens, strict=True)]
         self._unread = 0
@@ -140,8 +140,8 @@ class ForeignDrafter(Drafter):
         """
 
     def _end(self, text: list[int]) -> list[int]:
-        """What is read of a text: its first token, which attention rests on (Xiao et al. 2023, arXiv
-        2309.17453), and its end, from a place that moves by half the positions at once."""
+        """The part of a text that is read: its first token, an attention sink (Xiao et al. 2023, arXiv
+        2309.17453), and its end, whose start moves by half the positions at once."""
         if self._limit is None:
             return text
         over, step = len(text) - self._limit * 3 // 4, self._limit // 2
@@ -152,7 +152,7 @@ class ForeignDrafter(Drafter):
         self._unread = max(transcript.unread(text) for transcript, text in each if text)
 
     def _read(self, texts: list[list[int]]) -> Output:
-        """Read what is new of each text, the last token of all of them in one pass."""
+        """Read the new tokens of each text, the last ones of all texts in one pass."""
         if self._drafted is not None and len(self._texts) == len(texts):
             drafted: list[list[int]] = self._drafted.tolist()  # type: ignore[assignment]
             for i, (text, more) in enumerate(zip(self._texts, drafted, strict=True)):
@@ -170,52 +170,50 @@ class ForeignDrafter(Drafter):
         return output
 
     def _step(self, ids: Int[mx.array, "b 1"], count: int) -> Float[mx.array, "b draft_vocab"]:
-        """The logits after one more of its own tokens, the text and `count` drafted ones being read."""
+        """The logits after one more of its own tokens; the text and `count` drafted tokens were read."""
         start = _length([len(text) + count for text in self._texts])
         return self.cached.follow(Pass(ids, start)).logits[:, -1]
 
 
 class ByVocabulary(ForeignDrafter):
-    """Guesses among the tokens that both know."""
+    """Guesses among the tokens that both vocabularies have."""
 
     def meet(self, target: Model) -> None:
         super().meet(target)
-        ours, theirs = self._translator.shared
-        pairs = [
-            (t, d) for t, d in zip(ours, theirs, strict=True) if t < target.vocab and d < self.cached.vocab
-        ]
-        self._ours = mx.array([t for t, _ in pairs], mx.int32)
-        self._theirs = mx.array([d for _, d in pairs], mx.int32)
-        self._as_theirs = mx.put_along_axis(mx.zeros((target.vocab,), mx.int32), self._ours, self._theirs, 0)
-        with suppress(UnsupportedModel):  # where its last layer cannot be told from others, it stays whole
+        shared, draft_vocab = zip(*self._translator.shared, strict=True), self.cached.vocab
+        pairs = [(t, d) for t, d in shared if t < target.vocab and d < draft_vocab]
+        self._target_ids = mx.array([t for t, _ in pairs], mx.int32)
+        self._draft_ids = mx.array([d for _, d in pairs], mx.int32)
+        none = mx.zeros((target.vocab,), mx.int32)
+        self._draft_id_of = mx.put_along_axis(none, self._target_ids, self._draft_ids, 0)
+        with suppress(UnsupportedModel):  # a vocabulary projection that cannot be identified stays whole
             restrict_head(self.cached.model, [d for _, d in pairs])
 
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        ours, theirs = mx.zeros((len(texts), 0), mx.int32), mx.zeros((len(texts), 0), mx.int32)
+        drafted = own = mx.zeros((len(texts), 0), mx.int32)
         logits, probs = output.logits[:, -1], []
         for index in range(min(depth, most)):
             if index:
-                logits = self._step(theirs[:, -1:], index - 1)
-            ids, q = verifier.propose(
-                spread(logits[:, self._theirs], self._ours, verifier.vocab), index, ours
-            )
+                logits = self._step(own[:, -1:], index - 1)
+            among_all = spread(logits[:, self._draft_ids], self._target_ids, verifier.vocab)
+            ids, q = verifier.propose(among_all, index, drafted)
             mx.async_eval(ids)  # the device begins while the host builds the next step
-            ours = mx.concatenate([ours, ids], axis=1)
-            theirs = mx.concatenate([theirs, self._as_theirs[ids]], axis=1)
+            drafted = mx.concatenate([drafted, ids], axis=1)
+            own = mx.concatenate([own, self._draft_id_of[ids]], axis=1)
             probs += [] if q is None else [q]
-        self._drafted = theirs
-        return Draft.chain(ours, mx.concatenate(probs, axis=1) if probs else None)
+        self._drafted = own
+        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
 
 class ByText(ForeignDrafter):
-    """Writes text."""
+    """Writes text, which is tokenized for the target."""
 
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        # As many more as the last token takes at most: one that is cut is another one.
+        # Enough for `depth` target tokens and a part of one more: a token that is cut is another one.
         steps = min(most, math.ceil((depth + 1) * self._translator.fertility) - 1)
         logits, found = output.logits[:, -1], mx.zeros((len(texts), 0), mx.int32)
         for index in range(steps):
@@ -227,11 +225,7 @@ class ByText(ForeignDrafter):
         self._drafted = found
         drafted: list[list[int]] = found.tolist()  # type: ignore[assignment]
         each = zip(self._transcripts, drafted, strict=True)
-        copies = [transcript.to_target(tokens)[:depth] for transcript, tokens in each]
-        longest = max(map(len, copies))
-        # Any token is a legal guess: a shorter draft is filled up.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([transcript.to_target(tokens)[:depth] for transcript, tokens in each])
 
 
 def _length(counts: list[int]) -> Length:

@@ -1,7 +1,7 @@
 """Layers of DSpark heads for Gemma 4 (DeepSpec, `modeling/dspark/gemma4`).
 
-Gemma's norms around both parts, and the attention of its layers without a window: values may be the keys
-before they turn, without a product of their own, and products of queries and keys are not scaled.
+Gemma's norms around attention and MLP, and the attention of its layers without a window: values may be the
+keys before rope, without a projection of their own, and products of queries and keys are not scaled.
 """
 
 from collections.abc import Mapping
@@ -45,8 +45,8 @@ class GemmaBlockLayer(nn.Module):
     """A decoder layer of rows of the block.
 
     Args:
-        rope: what config.json says of positions in layers without a window.
-        own_values: whether values have a product of their own.
+        rope: config.json's rope parameters of layers without a window.
+        own_values: whether values have a projection of their own.
     """
 
     def __init__(self, args: qwen3.ModelArgs, rope: Mapping[str, Any], own_values: bool):

@@ -1,13 +1,11 @@
-"""Lookup in the user's own documents: copy what followed the longest ending of the text that they hold.
+"""Lookup in the user's own documents: copy what followed the longest match of the text's ending.
 
 Retrieval-based drafting (REST, He et al., NAACL 2024, arXiv 2311.08252) over stores that may be far larger
-than a prompt; a search takes microseconds (`mlx_spec.token_store`). It rests where no long ending is there.
+than a prompt; a search takes microseconds (`mlx_spec.token_store`). It does not draft without a long match.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import mlx.core as mx
 
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
@@ -19,17 +17,17 @@ CANDIDATES = {
     least: Candidate("grounded", f"grounded {least}+", prior, limit=2 * least - 1, host_text=True)
     for least, prior in ((DEPTH, 0.7), (8, 0.6), (5, 0.35))
 }
-"""By the length of the match, at least. Among millions of tokens shorter ones occur by chance, and longer
-ones are less sure than in the text itself."""
+"""By minimum match length. Among millions of tokens shorter matches occur by chance, and longer ones predict
+less well than in the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What followed the ending of one text."""
+    """The match of one text's ending."""
 
     candidate: Candidate
     copy: list[int]
-    """At least one token, if the store is whole."""
+    """The tokens after it: at least one, if the store is intact."""
 
 
 class GroundedDrafter(Drafter):
@@ -40,7 +38,7 @@ class GroundedDrafter(Drafter):
     def __init__(self, stores: Sequence[TokenStore]) -> None:
         self._stores = stores
         self._read: list[int] = []
-        """Tokens of each text that were read, and what was found after them."""
+        """Tokens of each text that were read, and the match of their ending."""
         self._found: list[Found | None] = []
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
@@ -52,17 +50,13 @@ class GroundedDrafter(Drafter):
         return [max(candidates, key=lambda candidate: candidate.prior)] if candidates else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        copies = [found.copy[:depth] if found else [] for found in self._found]
-        longest = max(len(copy) for copy in copies)
-        # Any token is a legal guess: a shorter copy is filled up.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([found.copy[:depth] if found else [] for found in self._found])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         return [shadow for i, text in enumerate(texts) for shadow in self._follow(i, text)]
 
     def _follow(self, i: int, text: Sequence[int]) -> list[Shadow]:
-        """Read what is new, and tell how a copy of one token would have done each time."""
+        """Read the new tokens. Returns whether a copy of one token would have predicted each."""
         shadows: list[Shadow] = []
         for place in range(self._read[i], len(text)):
             if found := self._found[i]:
@@ -72,7 +66,7 @@ class GroundedDrafter(Drafter):
         return shadows
 
     def _search(self, text: Sequence[int]) -> Found | None:
-        """In the store that has the longest match."""
+        """The longest match in any store."""
         matches = [(*store.longest_match(text), store) for store in self._stores]
         size, place, store = max(matches, key=lambda match: match[0])
         candidate = next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)

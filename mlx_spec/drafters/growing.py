@@ -1,7 +1,7 @@
-"""A tree of guesses, grown level by level where the drafter is surest, all on the device.
+"""A draft tree, grown level by level at its likeliest nodes, all on the device.
 
-EAGLE-2 (Li et al. 2024, arXiv 2406.16858, section 4): at each level only the likeliest branches go on, and of
-all that was grown the likeliest nodes are drafted.
+EAGLE-2 (Li et al. 2024, arXiv 2406.16858, section 4): at each level only the likeliest nodes get children,
+and the likeliest of all nodes are drafted.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from mlx_spec.arrays import Draft
 
 DEEPER = 1e-4
-"""Less sure by this for every level: a node comes before the nodes that hang on it."""
+"""Subtracted from the log probability at every level: a node comes before its children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Growth:
     parents: Int[mx.array, "b n"]
     """As of a draft: 0 is the text's last token, i + 1 is node i."""
     sure: Float[mx.array, "b n"]
-    """Logarithm of how likely all tokens up to the node are, as the drafter sees it."""
+    """The drafter's log probability of all tokens up to the node."""
     paths: Int[mx.array, "b width depth"]
     """The tokens that lead to each node of the last level, its own included."""
 
@@ -40,7 +40,7 @@ class Growth:
         return self.paths.shape[2]
 
     def next(self, logprobs: Float[mx.array, "b width vocab"]) -> tuple["Growth", Int[mx.array, "b width"]]:
-        """One level more, and which of the last level's nodes each of its nodes hangs on."""
+        """(the tree with one more level, the parent of each new node in the last level)."""
         b, width = len(self.tokens), self.width
         tokens = _best(logprobs, width)
         sure = mx.take_along_axis(logprobs, tokens, axis=-1) + self.sure[:, -width:, None] - DEEPER
@@ -75,5 +75,5 @@ class Growth:
 
 
 def _best(scores: mx.array, count: int) -> mx.array:
-    """Places of the highest along the last axis, in no order."""
+    """Indices of the highest scores along the last axis, in no order."""
     return mx.argpartition(-scores, count - 1, axis=-1)[..., :count].astype(mx.int32)

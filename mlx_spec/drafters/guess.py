@@ -1,4 +1,4 @@
-"""Drafts at once, whatever the text is: what calibration times passes of the target with."""
+"""Drafts at no cost, whatever the text is: calibration times passes of the target with it."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from mlx_spec.verify.batch import BatchVerifier
 
 
 class Guess(Drafter):
-    """In place of lookup; every token it drafts is 1."""
+    """Takes the place of lookup; every token it drafts is 1."""
 
     name = "lookup"
 

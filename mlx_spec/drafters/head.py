@@ -1,4 +1,4 @@
-"""What heads on a target's hidden states have in common: one target, and a vocabulary of their own."""
+"""Base of heads on a target's hidden states: made for one target, with a vocabulary of their own."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Head(nn.Module):
     Args:
         tokens: the target's id of each token of the head's own vocabulary, ascending.
         vocab: tokens of the target.
-        hidden: numbers of each of its hidden states that the head reads.
+        hidden: widths of the target's hidden states that the head reads.
 
     Raises:
         UnsupportedModel: the target has other sizes.
@@ -37,7 +37,7 @@ class Head(nn.Module):
 
     @property
     def tokens(self) -> Int[mx.array, " draft_vocab"]:
-        """The target's id of each token that it knows."""
+        """The target's id of each token of its vocabulary."""
         return self._tokens
 
     @property
@@ -50,15 +50,15 @@ class Head(nn.Module):
         """Logits over the head's own vocabulary."""
 
     def logits(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows ... vocab"]:
-        """Logits over the target's vocabulary: -inf for what the head does not know."""
+        """Logits over the target's vocabulary: -inf outside the head's own."""
         return self.spread(self.guesses(states))
 
     def spread(self, guesses: Float[mx.array, "b ... draft_vocab"]) -> Float[mx.array, "b ... vocab"]:
-        """Its own logits among those of the target's vocabulary."""
+        """Logits over the head's vocabulary, placed in the target's."""
         known = guesses.shape[-1] == self._vocab
         return guesses if known else spread(guesses, self._tokens, self._vocab)
 
 
 def width_of(embedding: Any) -> int:
-    """Numbers of a token's embedding."""
+    """Width of a token's embedding."""
     return embedding(mx.zeros((1,), mx.int32)).shape[-1]

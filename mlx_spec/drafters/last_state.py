@@ -1,4 +1,4 @@
-"""Drafters that keep nothing of a text but what the target made of the last token that it has read."""
+"""Drafters whose only state is the target's hidden state of the last token that it has read."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The target's own layers, some left out, draft for the target: self-speculation without training.
+"""Drafts by some of the target's own layers: self-speculation without training.
 
 Draft & Verify (Zhang et al., ACL 2024, arXiv 2309.08168), here with whole layers; the first few alone are
 LayerSkip's early exit (Elhoushi et al., ACL 2024, arXiv 2404.16710). Weights are the target's, and so are
@@ -30,7 +30,7 @@ class LayerSkipDrafter(Drafter):
     """A draft model made of some of the target's layers.
 
     Args:
-        layers: those that are kept.
+        layers: the layers that are kept.
         acceptance: of a first token, as the search measured it.
 
     Raises:
@@ -82,7 +82,7 @@ class Skipped(InPlace):
 
 
 def with_layers(target: Any, layers: Collection[int]) -> nn.Module:
-    """The target without all layers but some: shares its weights, keeps each in its place.
+    """The target with these layers only: it shares their weights and keeps each at its index.
 
     Raises:
         UnsupportedModel: its layers cannot be left out one by one, or `layers` is none or all of them.
@@ -96,10 +96,10 @@ def with_layers(target: Any, layers: Collection[int]) -> nn.Module:
     few = [layer if i in layers else Skipped(layer) for i, layer in enumerate(stack)]
     view = _replaced(target, target.layers, few)
     if view is None:
-        raise _refused(target, "Its code keeps them in no plain list.")
+        raise _refused(target, "Its code does not keep them in a plain list.")
     entries = make_entries(view)
     if len(entries) != len(stack) or not all(isinstance(entry, Buffer) for entry in entries):
-        raise _refused(target, "They have more, or less, than keys and values of their own.")
+        raise _refused(target, "Not all of them have just keys and values of their own.")
     return view
 
 
@@ -111,7 +111,7 @@ def _refused(target: nn.Module, why: str) -> UnsupportedModel:
 
 
 def _replaced(module: nn.Module, layers: Sequence[nn.Module], by: list[nn.Module]) -> nn.Module | None:
-    """A shallow copy of `module` with the list `layers` replaced, wherever in it that is. None: nowhere."""
+    """A shallow copy of `module` with the list `layers` replaced, at any depth. None: it has no such list."""
     for name, child in module.items():
         new = None
         if isinstance(child, list) and len(child) == len(layers):

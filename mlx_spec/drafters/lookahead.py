@@ -1,13 +1,13 @@
-"""Lookahead decoding: the target guesses several places ahead at once, and old guesses are tried again.
+"""Lookahead decoding: the target guesses several positions ahead at once, and earlier guesses are drafted.
 
 Fu et al., ICML 2024 (arXiv 2402.02057). Beside the draft, each pass of the target carries a window of
-guesses for the places to come, which it makes better one step at a time (Jacobi iteration). What a column
-of the window has been through is an n-gram: it is kept by its first token, and drafted where that token
-ends the text. No training, no model of its own, and nothing leaves the device.
+guesses for the positions ahead, and improves them by one step (Jacobi iteration). The successive guesses in a
+column of the window are an n-gram: it is stored by its first token, and drafted when that token ends the
+text. No training, no model of its own, and nothing leaves the device.
 
-Cell (row, column) of the window stands row + column places after the text's last token, which is cell
-(0, 0). Row 0 is a chain and each column hangs on its cell in row 0: the whole is a tree, and so are the
-n-grams beside it, so that one pass verifies both and the walk through it may go anywhere.
+Cell (row, column) of the window is row + column positions after the text's last token, which is cell (0, 0).
+Row 0 is a chain and each column continues its cell in row 0: with the n-grams beside it this is one tree, so
+one pass verifies all, and cells of the window can be accepted too.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.verify.batch import BatchVerifier
 
 WINDOW, NGRAM, GUESSES = 4, 3, 3
-"""Columns of the window, tokens of an n-gram, n-grams kept for each token. Small, for every row costs."""
+"""Columns of the window, tokens of an n-gram, n-grams kept for each token. Small, as every row costs."""
 
 
 class LookaheadDrafter(Drafter):
-    """Drafts n-grams that the target went through, and lets it go through new ones.
+    """Drafts n-grams that the target guessed, and lets it guess new ones.
 
     Args:
         window: columns; the paper's W.
@@ -34,20 +34,20 @@ class LookaheadDrafter(Drafter):
 
     name = "lookahead"
     trees = True
-    by_name = True  # what it gains over the rows that it costs is little, and nothing where others draft too
+    by_name = True  # it gains little over the rows it costs, and nothing beside other drafters
 
     def __init__(self, window: int = WINDOW, ngram: int = NGRAM, guesses: int = GUESSES):
         self._columns, self._rows, self._guesses = window, ngram - 1, guesses
         self._candidate = Candidate(self.name, self.name, prior=0.3, limit=max(window + ngram - 3, ngram - 1))
         self._own: Draft | None = None
         self._grid = mx.zeros((0, 0), mx.int32)
-        """`[ngram - 1, columns read]`, the row of the pass that each cell is, in the draft of its own."""
+        """`[ngram - 1, columns read]`, each cell's row in the pass over its own last draft."""
         self._known: mx.array | None = None
-        """`[vocab, guesses, ngram - 1]`, what came after each token, each time beginning otherwise."""
+        """`[vocab, guesses, ngram - 1]`, the n-grams of each first token, without it; no two begin alike."""
         self._turn = mx.zeros((0,), mx.int32)
         """`[vocab]`, which of a token's n-grams is replaced next."""
         self._window = mx.zeros((0, 0, 0), mx.int32)
-        """`[b, ngram - 1, window]`; what is in cell (0, 0) has no meaning."""
+        """`[b, ngram - 1, window]`; cell (0, 0) is not used."""
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         cells = self._rows * self._columns
@@ -94,7 +94,7 @@ class LookaheadDrafter(Drafter):
         return Draft(tokens, reach, mx.broadcast_to(mx.array([parents], mx.int32), tokens.shape))
 
     def _keep(self, grams: mx.array) -> None:
-        """Take n-grams `[n, ngram]`: in place of one that begins alike, else of the one whose turn it is."""
+        """Store n-grams `[n, ngram]`, each in place of one with the same first two tokens, else the next."""
         assert self._known is not None
         keys, tokens = grams[:, 0], grams[:, 1:]
         alike, turn = self._known[keys, :, 0] == tokens[:, :1], self._turn[keys]

@@ -7,8 +7,6 @@ the longest match in constant time per token; the latest occurrence wins.
 
 from collections.abc import Sequence
 
-import mlx.core as mx
-
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
@@ -17,13 +15,13 @@ from mlx_spec.verify.batch import BatchVerifier
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
 LINKS_REFRESHED = 32
-"""How many shorter endings learn of a new occurrence; bounds the work on "aaaa"."""
+"""How many shorter endings are updated with a new occurrence; bounds the work on "aaaa"."""
 CANDIDATES = {
     least: Candidate("lookup", f"lookup {least}+", prior, limit=2 * least - 1, host_text=True)
     for least, prior in ((16, 0.9), (8, 0.8), (5, 0.6), (MIN_MATCH, 0.3))
 }
-"""By the length of the match, at least: the longer, the surer and the longer the copy. A draft model's
-first token is about as sure as one after a match of five."""
+"""By minimum match length: the longer the match, the higher the acceptance rate and the longer the copy. A
+draft model's first token is accepted about as often as one after a match of five."""
 
 
 class SuffixAutomaton:
@@ -67,7 +65,7 @@ class SuffixAutomaton:
         return copy
 
     def _refresh(self) -> None:
-        """Let the endings of the text so far know where they last ended, before the text goes on."""
+        """Note for the endings of the text so far that they occurred here, before the text goes on."""
         state, left = self._link[self._last], LINKS_REFRESHED
         while state > 0 and left:
             self._end[state] = len(self.tokens) - 1
@@ -103,11 +101,7 @@ class LookupDrafter(Drafter):
         return [max(found, key=lambda candidate: candidate.prior)] if found else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        copies = [copier.copy(depth) for copier in self._copiers]
-        longest = max(len(copy) for copy in copies)
-        # Any token is a legal guess: a shorter copy is filled up.
-        filled = [copy + [0] * (longest - len(copy)) for copy in copies]
-        return Draft.chain(mx.array(filled, mx.int32).reshape(len(filled), longest))
+        return Draft.padded([copier.copy(depth) for copier in self._copiers])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         pairs = zip(self._copiers, texts, strict=True)
@@ -131,7 +125,7 @@ class Copier:
         return 0 < read and list(tokens[:read]) == self._indexed and self._documents == documents
 
     def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
-        """Index what is new, and tell how a copy of one token would have done each time."""
+        """Index the new tokens. Returns whether a copy of one token would have predicted each."""
         shadows: list[tuple[Candidate, list[bool]]] = []
         for token in tokens[len(self._indexed) :]:
             if candidate := self.candidate():
@@ -141,7 +135,7 @@ class Copier:
         return shadows
 
     def candidate(self) -> Candidate | None:
-        """By the length of the match."""
+        """The candidate for the current match length."""
         size = self._automaton.longest_match()[0]
         if size < MIN_MATCH:
             return None

@@ -1,8 +1,8 @@
-"""Heads on the target's last hidden state draft (Medusa, Cai et al. 2024, arXiv 2401.10774).
+"""Drafts by heads on the target's last hidden state (Medusa, Cai et al. 2024, arXiv 2401.10774).
 
-Each guesses one place ahead and knows nothing of what the others guess, so that a draft is one small pass,
-and there is nothing to read before it: the last row that the target passed is all they need. Verified as
-every draft is, not by Medusa's typical acceptance, which changes the text.
+Each head guesses one position, independently of the others, so a draft is one small pass over the last
+accepted row of the target. Verified as every draft is, not by Medusa's typical acceptance, which changes the
+text.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ RIGHT = (
     (0.33, 0.11, 0.06, 0.04, 0.03),
     (0.28, 0.10, 0.06, 0.04, 0.03),
 )
-"""How often the likeliest, second, ... guess of each head is right where those before it are. Assumed, by
-docs/trees.md: it only gives trees their shape, and what they gain is counted."""
+"""By head: the assumed rates (docs/trees.md) at which its best, second, ... guess is right, given that those
+before it are. They only give trees their shape; acceptance is measured."""
 
 
 class MedusaDrafter(LastStateDrafter):
@@ -62,24 +62,24 @@ class MedusaDrafter(LastStateDrafter):
 
 
 Node = tuple[int, int, int]
-"""The row it hangs on, as in a draft; the head that guesses it; its rank among that head's guesses."""
+"""(the row it follows, as in a draft; the head that guesses it; its rank among that head's guesses)."""
 
 
 @cache
 def shape(nodes: int, depth: int) -> tuple[Node, ...]:
-    """The tree of so many nodes, so deep at most, that has most tokens accepted where heads are right as in
-    `RIGHT`, whatever the others guessed: the likeliest nodes, each after the one that it hangs on.
+    """The tree of `nodes` nodes, at most `depth` deep, with the most accepted tokens expected by `RIGHT`: the
+    likeliest nodes, each after its parent.
     """
     found: list[Node] = []
-    grows = [(-RIGHT[0][0], 0, 0, 0)]
-    while grows and len(found) < nodes:
-        likely, on, level, rank = heappop(grows)  # negative: a heap gives the least
-        found.append((on, level, rank))
-        usual, below = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
-        if rank + 1 < len(usual):
-            heappush(grows, (likely / usual[rank] * usual[rank + 1], on, level, rank + 1))
+    heap = [(-RIGHT[0][0], 0, 0, 0)]
+    while heap and len(found) < nodes:
+        likely, parent, level, rank = heappop(heap)  # negative: a heap gives the least
+        found.append((parent, level, rank))
+        rates, child_rates = (RIGHT[min(head, len(RIGHT) - 1)] for head in (level, level + 1))
+        if rank + 1 < len(rates):
+            heappush(heap, (likely / rates[rank] * rates[rank + 1], parent, level, rank + 1))
         if level + 1 < depth:
-            heappush(grows, (likely * below[0], len(found), level + 1, 0))
+            heappush(heap, (likely * child_rates[0], len(found), level + 1, 0))
     return tuple(found)
 
 
@@ -92,12 +92,12 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verif
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)
     tokens = mx.stack(ranked, axis=1)[:, mx.array(levels), mx.array(ranks)]
-    parents = mx.array([[on for on, _, _ in nodes]], mx.int32)
+    parents = mx.array([[parent for parent, _, _ in nodes]], mx.int32)
     return Draft(tokens, depth, mx.broadcast_to(parents, tokens.shape))
 
 
 def _best(scores: Float[mx.array, "b vocab"], count: int) -> mx.array:
-    """The tokens with the highest, best first: `[b, count]`."""
+    """The tokens with the highest scores, best first: `[b, count]`."""
     few = mx.argpartition(-scores, count - 1, axis=-1)[:, :count]
     order = mx.argsort(-mx.take_along_axis(scores, few, axis=-1), axis=-1)
     return mx.take_along_axis(few, order, axis=-1).astype(mx.int32)

@@ -1,7 +1,7 @@
 """Heads on a target's last hidden state, laid out as Medusa's are (Cai et al. 2024, arXiv 2401.10774).
 
-Head i reads what the target made of a token, normalised as before the target's own output rows, and guesses
-the token i + 1 places after the one that the target puts next: `rows(x + SiLU(W x + b))`.
+Head i reads the target's last hidden state of a token, after the last norm, and guesses the token i + 1
+positions after the target's next one: `rows(x + SiLU(W x + b))`.
 
 Published heads have output rows each, for the target's whole vocabulary. Those that are trained here share
 theirs, for a vocabulary of their own, as vLLM's may: with 8192 tokens of 576 numbers, 4.7 of a head's 5.0
@@ -27,19 +27,19 @@ class MedusaShape:
 
     heads: int
     layers: int
-    """Of each, before its output rows."""
+    """Of each head, before its output rows."""
     hidden: int
-    """Numbers of the target's hidden state."""
+    """Width of the target's hidden state."""
     vocab: int
     """Tokens of the target."""
     tokens: tuple[int, ...]
-    """The target's id of each token that they know, ascending."""
+    """The target's id of each token of the heads' vocabulary, ascending."""
     shared: bool = True
     """Whether all have the same output rows."""
 
 
 class Residual(nn.Module):
-    """One layer of a head, which begins as one that changes hardly anything."""
+    """One layer of a head, initialised to change hardly anything."""
 
     def __init__(self, hidden: int):
         super().__init__()
@@ -51,10 +51,10 @@ class Residual(nn.Module):
 
 
 class MedusaHead(Head):
-    """All heads, with the target's norm, which is not their own.
+    """All heads, with the target's last norm, which is not among their weights.
 
     Raises:
-        UnsupportedModel: they are of another target, or its norm cannot be told from its other layers.
+        UnsupportedModel: they are of another target, or its last norm cannot be identified.
     """
 
     def __init__(self, shape: MedusaShape, target: nn.Module):
@@ -95,14 +95,14 @@ def _rows(shape: MedusaShape) -> nn.Linear:
 
 
 def medusa_taps(target: Any) -> tuple[int, ...]:
-    """The last layer, of a target whose last norm can be told; raises as `final_norm`."""
+    """The target's last layer; raises as `final_norm`."""
     final_norm(target)
     return (len(target.layers) - 1,)
 
 
 def final_norm(target: Any) -> Any:
-    """What the outputs of a target's last layer pass before its output rows: the one norm of their width that
-    its code keeps beside its layers.
+    """The norm between a target's last layer and its output rows: the only norm of that width beside its
+    layers.
 
     Raises:
         UnsupportedModel: there is none, or more than one.

@@ -1,4 +1,4 @@
-"""A smaller model of the same vocabulary drafts, one token at a time, all on the device."""
+"""Drafts by a smaller model of the same vocabulary, one token at a time, all on the device."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 
 CANDIDATE = Candidate("model", kind="model", prior=0.5, limit=15)
-"""Up to a pass over 16 rows: passes hardly grow from about 10 rows on, on this project's CPU and by the
-published curves of M3 and M4. On an M5 they do, and what they cost keeps drafts shorter there."""
+"""The limit gives passes over 16 rows: from about 10 rows on they hardly take longer, on this project's CPU
+and by the published curves of M3 and M4. On an M5 they do; there their measured cost keeps drafts shorter."""
 AT_ONCE = 256
-"""Tokens that it reads between two rounds of several texts, where it is behind: all of them wait."""
+"""Missed tokens that it reads between two rounds of a batch, at most: all its texts wait."""
 LONG_LAG = 32
-"""Tokens behind the text that the first step of a draft takes along; more are read in chunks before."""
+"""The most unread tokens that the first step of a draft reads; more are read in chunks before."""
 
 
 class ModelDrafter(Drafter):
-    """Any model of mlx-lm whose cache goes back.
+    """Any model of mlx-lm whose cache can be rewound.
 
     Args:
-        context_limit: positions the model has; it rests where the text goes beyond. None: no limit.
+        context_limit: positions the model has; it does not draft beyond. None: no limit.
 
     Raises:
         UnsupportedModel: its layers keep state that cannot be rewound.
@@ -39,23 +39,23 @@ class ModelDrafter(Drafter):
     """After a round of its own the draft model has seen all but the last two tokens, however many
     were accepted: no special case for "all of them", and shapes never depend on acceptance."""
     usual_lag = 2
-    """Tokens that it has not read where it drafts every round, at most."""
+    """The most unread tokens if it drafts every round."""
     reads_again = False
-    """Whether what it drafted itself is to be read again once it is accepted."""
+    """Whether it reads its own accepted tokens again."""
 
     def __init__(self, model: nn.Module, context_limit: int | None = None):
         self.cached = Model(model)
         self.models = (self.cached,)
         self._context_limit = context_limit
         self._lag = self.usual_lag
-        """Tokens at the end of the longest text that it has not read, at most."""
+        """Upper bound of the unread tokens at the end of the longest text."""
         self._others = 0
-        """Of them, those that it neither drafted nor shadowed."""
+        """Of these, tokens that it neither drafted nor had in a shadow draft."""
         self._own: Draft | None = None
         self._assumed: deque[tuple[int, int]] = deque()
-        """By round that is not read: what it was taken to add to both; 0 before a draft of its own."""
+        """By round in flight: what it was assumed to add to both; 0 before a draft of its own."""
         self._texts: list[list[int]] = []
-        """What it is to read, as far as the host knows it."""
+        """The texts it is to read, as far as the host knows them."""
 
     def rearrange(self, order: Sequence[int]) -> None:
         self.cached.rearrange(order)
@@ -110,14 +110,14 @@ class ModelDrafter(Drafter):
 
     @property
     def _shadows(self) -> int:
-        """Latest tokens that its first step would have drafted; the first that it reads is none of them."""
+        """Latest tokens that its first step can predict: all that it reads but the first."""
         return min(self._others, self._lag - 1)
 
     def _is_far(self, length: Length) -> bool:
         return self._lag > min(LONG_LAG, length.low - self.skipped)
 
     def _catch_up(self, context: Context) -> bool:
-        """Read what it missed as a prompt; whether that was all. Of several texts only so much at once."""
+        """Prefill missed tokens, of a batch at most `AT_ONCE`. Returns whether that was all."""
         lag = min(LONG_LAG, context.length.low - self.skipped)
         piece = AT_ONCE if len(context.host_tokens) > 1 else context.length.high
         rests: list[int] = []
@@ -147,7 +147,7 @@ class ModelDrafter(Drafter):
             drafted = mx.concatenate([drafted, ids], axis=1)
             probs += [] if q is None else [q]
             p = self._next(p, ids, output)
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def _shadow(self, context: Context, verifier: BatchVerifier) -> Draft:
@@ -156,16 +156,16 @@ class ModelDrafter(Drafter):
         known = p.ids[:, -count:]
         logits = self._logits(self._step(p), slice(-1 - count, -1))
         guesses = verifier.before(count).guesses(logits[:, :, : verifier.vocab], known)
-        # One token is read again with what the text gains now: as many are behind as after a draft.
-        self._begin_anew(max(0, self.left - 1))
+        # This round adds one token: then as many are unread as after a draft.
+        self._set_lag(max(0, self.left - 1))
         return Draft.none(len(known), shadow=(guesses == known).astype(mx.int32))
 
-    def _begin_anew(self, lag: int) -> None:
+    def _set_lag(self, lag: int) -> None:
         self._lag, self._others = lag, 0
         self._assumed = deque([(0, 0)] * len(self._assumed))
 
     def _first(self, context: Context) -> Pass:
-        """The first step of a draft, over all the tokens that it has not read."""
+        """The first step of a draft, over all unread tokens."""
         start = context.length.plus(-self.skipped - self._lag)
         for i, text in enumerate(context.host_tokens):
             if not text:

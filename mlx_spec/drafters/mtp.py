@@ -1,6 +1,6 @@
-"""The layer that a target was trained with to guess one token more drafts (Qwen3.5, GLM-4.5, DeepSeek-V3).
+"""Drafts by the target's own layer for multi-token prediction (Qwen3.5, GLM-4.5, DeepSeek-V3).
 
-It goes on from its own rows as an EAGLE head does.
+Later steps read its own rows, as an EAGLE head's do.
 """
 
 from mlx_spec.candidate import Candidate

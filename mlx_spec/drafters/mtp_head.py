@@ -1,8 +1,8 @@
-"""A layer that a target was trained with to guess one token more (multi-token prediction: DeepSeek-AI 2024,
-arXiv 2412.19437, section 2.2; as Qwen3.5's code and vLLM's `qwen3_next_mtp.py` have it).
+"""A target's own layer for multi-token prediction (DeepSeek-AI 2024, arXiv 2412.19437, section 2.2; as
+Qwen3.5's code and vLLM's `qwen3_next_mtp.py` have it).
 
-Its row t reads the token after position t and what the target's last norm made of position t, or, beyond what
-the target has read, the row before. Embeddings, last norm and output rows are the target's.
+Its row t reads the token after position t and the target's last hidden state of position t or, beyond what
+the target has read, its own row before. Embeddings, last norm and output rows are the target's.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ class MtpHead(Head):
     Args:
         layer: a decoder layer with full attention, of the target's kind.
         vocab: tokens of the target that it was made for.
-        width: numbers of its hidden states.
+        width: of that target's hidden states.
         eps: of the norms.
         latent: whether it attends to latent vectors: mlx-lm's code for that takes no mask but an array.
 
     Raises:
-        UnsupportedModel: it is of another target, or the target's last norm cannot be told from others.
+        UnsupportedModel: it is of another target, or the target's last norm cannot be identified.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class MtpHead(Head):
 
     @property
     def width(self) -> int:
-        """Numbers of a feature."""
+        """Width of a feature."""
         return self._width
 
     def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
-        """What the target made of each row, from the outputs of its last layer."""
+        """The target's last hidden state of each row, from the outputs of its last layer."""
         return self._last_norm(states[0])
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
-        """Its rows `[b, rows, dim]`, for `logits` and for rows further on. Called as mlx-lm's models are."""
+        """Its rows `[b, rows, dim]`, for `logits` and for later rows. Called as mlx-lm's models are."""
         embedded = self._embed(ids)
-        if hidden is None:  # while it is found out what its code allows
+        if hidden is None:  # passes of `Probe`
             hidden = mx.zeros_like(embedded)
         read = [self.pre_fc_norm_embedding(embedded.astype(hidden.dtype)), self.pre_fc_norm_hidden(hidden)]
         x = self.fc(mx.concatenate(read, axis=-1))

@@ -1,9 +1,8 @@
-"""A smaller model of the same vocabulary drafts all its tokens in one pass (PARD, An et al. 2025,
+"""Drafts all tokens in one pass, by a smaller model of the same vocabulary (PARD, An et al. 2025,
 arXiv 2504.18583).
 
-It was trained to guess beyond the text: after it stand k - 1 masks, and the rows of the text's last token and
-of the masks guess the next k tokens, none knowing what the others guess. What the masks leave in the cache
-lies behind the text and is written over.
+It was trained with masks: k - 1 of them follow the text, and the rows of the text's last token and of the
+masks guess the next k tokens, independently of each other. The masks' rows in the cache are overwritten.
 """
 
 import mlx.core as mx
@@ -17,14 +16,14 @@ from mlx_spec.errors import UnsupportedModel
 from mlx_spec.verify.batch import BatchVerifier
 
 LIMIT = 12
-"""As the authors draft."""
+"""The authors' draft length."""
 
 
 class PardDrafter(ModelDrafter):
     """A model that was trained with masks.
 
     Args:
-        mask: the token that stands for one that is not known.
+        mask: id of the mask token.
 
     Raises:
         UnsupportedModel: the model has no such token, or its layers keep more than keys and values.
@@ -34,7 +33,7 @@ class PardDrafter(ModelDrafter):
     candidate = Candidate("pard", kind="pard", prior=0.5, limit=LIMIT)
     left = 0
     usual_lag = 1 + LIMIT
-    reads_again = True  # in its passes there are masks where the draft then stands
+    reads_again = True  # its passes have masks in place of the drafted tokens
 
     def __init__(self, model: nn.Module, mask: int, context_limit: int | None = None):
         super().__init__(model, context_limit)
@@ -43,7 +42,9 @@ class PardDrafter(ModelDrafter):
                 f"Its mask is token {mask}, and it has {self.cached.vocab} tokens. Fetch it again."
             )
         if self.cached.recurrent:
-            raise UnsupportedModel("Its layers cannot go back to before its masks. Use another draft model.")
+            raise UnsupportedModel(
+                "Its layers cannot be rewound to before its masks. Use another draft model."
+            )
         self._mask = mask
 
     def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
@@ -51,5 +52,5 @@ class PardDrafter(ModelDrafter):
         masks = mx.full((len(text.ids), depth - 1), self._mask, mx.int32)
         output = self._step(Pass(mx.concatenate([text.ids, masks], axis=1), text.start))
         logits = self._logits(output, slice(-depth, None))[:, :, : verifier.vocab]
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return verifier.at_once(logits)

@@ -1,6 +1,6 @@
-"""A head on the target's hidden states drafts all its tokens in one pass (P-EAGLE, arXiv 2602.01469).
+"""Drafts all tokens in one pass, by a head on the target's hidden states (P-EAGLE, arXiv 2602.01469).
 
-It keeps the rows of true tokens, as an EAGLE head does, and masked rows behind them for one pass.
+It keeps the rows of the text's tokens, as an EAGLE head does; masked rows behind them are for one pass.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ class PEagleDrafter(FeatureDrafter):
         p = self._first(context)
         masks = mx.full((len(p.ids), depth - 1), self.head.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))
-        self._begin_anew(self.left)
+        self._set_lag(self.left)
         return verifier.at_once(self._logits(output, slice(-depth, None))[:, :, : verifier.vocab])
 
     def _logits(self, output: Output, rows: slice) -> mx.array:

@@ -1,8 +1,8 @@
 """A head that drafts all its tokens in one pass, laid out as P-EAGLE checkpoints are (arXiv 2602.01469).
 
-An EAGLE-3 head with further layers of usual width. In place of a token that is not known it reads its mask,
-and in place of what the target made of a position that it has not read, what `fc` makes of `mask_hidden`
-(speculators' `models/peagle`, vLLM's `llama_eagle3.py`).
+An EAGLE-3 head with further decoder layers. In place of an unknown token it reads its mask, and in place of
+the features of a position that the target has not read, `fc` of `mask_hidden` (speculators' `models/peagle`,
+vLLM's `llama_eagle3.py`).
 """
 
 from typing import Any
@@ -21,11 +21,11 @@ class PEagleHead(EagleHead):
     """The head.
 
     Args:
-        mask: the token that stands for one that is not known.
-        embeds: whether it has embeddings of its own; else the target's are its.
+        mask: id of the mask token.
+        embeds: whether it has embeddings of its own; else it uses the target's.
 
     Raises:
-        UnsupportedModel: it is of another target, or the mask is no token.
+        UnsupportedModel: it is of another target, or the mask is not in its vocabulary.
     """
 
     def __init__(self, shape: EagleShape, target: nn.Module, mask: int, *, embeds: bool):
@@ -53,7 +53,7 @@ class PEagleHead(EagleHead):
 
     @property
     def masked(self) -> Float[mx.array, "1 1 dim"]:
-        """What it reads in place of a feature that there is none of yet."""
+        """The features that it reads for positions without any yet."""
         return self.features(list(mx.split(self.mask_hidden[None, None], len(self.taps), axis=-1)))
 
     def embedded(self, ids: mx.array) -> mx.array:
@@ -63,7 +63,7 @@ class PEagleHead(EagleHead):
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
         """Its rows `[b, rows, dim]`, for `logits`; `hidden` is of the first rows, the others are masked."""
         embedded = self.embedded(ids)
-        if hidden is None:  # while it is found out what its code allows
+        if hidden is None:  # passes of `Probe`
             hidden = mx.zeros_like(embedded)
         more = (embedded.shape[0], embedded.shape[1] - hidden.shape[1], hidden.shape[2])
         hidden = mx.concatenate([hidden, mx.broadcast_to(self.masked.astype(hidden.dtype), more)], axis=1)

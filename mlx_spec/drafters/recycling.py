@@ -1,8 +1,8 @@
-"""The target's own runners-up: what followed the last two tokens before, or the last one, is drafted again.
+"""Drafts what followed the last two tokens before, or else the last one, and so on.
 
 Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696), as a chain: tables of what followed in the text, and
-of what the target found likeliest after each drafted token, accepted or not. Two tokens tell more than one,
-which is known more often. No training, no model of its own; the draft does not wait for the host.
+of what the target found likeliest after each drafted token, accepted or not. Two tokens predict better than
+one, but are found less often. No training, no model of its own; the draft does not wait for the host.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier
 
 CANDIDATE = Candidate("recycling", "recycling", prior=0.3, limit=7)
-"""The likelihood that a chain holds falls quickly with its length."""
+"""A low limit: the probability that a whole chain is accepted falls quickly with its length."""
 PLACES = 1 << 15
-"""Of pairs of tokens: more than a long chat has. Of those that share a place the newest is kept."""
+"""Size of the table of pairs: more than a long chat has. A pair overwrites another at the same place."""
 FACTOR = 40503
-"""Odd: pairs whose tokens are near each other get places far apart."""
+"""Of the hash. Odd: pairs of nearby ids get places far apart."""
 
 
 class Reader:
-    """One text on the host: what followed in it, so that it is known when there is nothing to draft."""
+    """One text on the host: tells whether there is anything to draft."""
 
     def __init__(self, text: Sequence[int]):
         self._one = dict(pairwise(text))
@@ -33,12 +33,12 @@ class Reader:
         """What followed a token, and a pair."""
         self._count = len(text)
         self.known = self._count > 0 and text[-1] in self._one
-        """Whether anything followed the last token before."""
+        """Whether the last token occurred before."""
         self._offered = False
-        """The same of the token before it: the host reads a round late, and a draft is offered then."""
+        """The same of the token before it: the host reads a round late, and there is a candidate then."""
 
     def read(self, text: Sequence[int]) -> list[bool]:
-        """Take the new tokens: whether each that was offered would have been right."""
+        """Read the new tokens. Returns, for those with a candidate, whether it would have predicted them."""
         right: list[bool] = []
         for at in range(max(2, self._count), len(text)):
             pair, token = (text[at - 2], text[at - 1]), text[at]
@@ -51,7 +51,7 @@ class Reader:
 
 
 class RecyclingDrafter(Drafter):
-    """Drafts what came after the last tokens, and so on."""
+    """Drafts from tables of tokens that followed before."""
 
     name = "recycling"
 
@@ -61,7 +61,7 @@ class RecyclingDrafter(Drafter):
         self._pairs = mx.zeros((PLACES, 2), mx.int32)
         """The first token of the pair at each place, and what follows the pair."""
         self._unread = 0
-        """Tokens that the texts may have grown by since they were read last: plain rounds cost nothing."""
+        """The most tokens that the texts gained since the last draft: the next one reads them."""
         self._readers: list[Reader] = []
 
     def meet(self, target: Model) -> None:
@@ -104,7 +104,7 @@ class RecyclingDrafter(Drafter):
         return [(i, CANDIDATE, reader.read(text)) for i, (reader, text) in enumerate(pairs)]
 
     def _keep(self, before: mx.array, last: mx.array, follows: mx.array) -> None:
-        """Tokens `[b, n]` each: what follows the last, and the two."""
+        """Store that `follows` came after `last` and after the pair `before`, `last`: `[b, n]` each."""
         self._pairs[_place(before, last)] = mx.stack([before, follows], axis=-1)
         self._next[last] = follows
 

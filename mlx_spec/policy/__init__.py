@@ -1,1 +1,1 @@
-"""Who drafts, and how long. No arrays of MLX."""
+"""Choice of drafter and draft length. Uses no MLX arrays."""

@@ -1,9 +1,8 @@
-"""How likely drafted tokens are to be accepted: weights over a few levels, moved by what an answer shows.
+"""Acceptance rates: a probability for each of a few levels, updated by Bayes' rule within an answer.
 
-Answers differ: one accepts nearly every draft, the next hardly any. So instead of one rate there is a
-probability of each of a few (Bayes' rule), with a share of the usual mixed in again, for an answer may
-change in the middle (fixed share, Herbster and Warmuth 1998, section 5). Given a level, every position is
-accepted with that probability if all before it are.
+Answers differ: one accepts nearly every draft, the next hardly any. After each update a share of the prior is
+mixed back in, as an answer may change midway (fixed share, Herbster and Warmuth 1998, section 5). At a level,
+each drafted token is accepted with that probability, given that all before it were.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,51 +14,51 @@ import numpy as np
 from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
-"""Acceptance rates: closer together where drafts are longest."""
+"""Acceptance rates, closer together near 1, where drafts are longest."""
 ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
-"""[levels, lengths], how likely the first 0, 1, ... k tokens are all accepted."""
+"""[levels, lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
 EXPECTED = np.cumsum(ALIVE, axis=1)
-"""[levels, lengths], tokens of rounds that draft 0, 1, ... k, the target's own one included."""
+"""[levels, lengths], expected tokens of a round that drafts 0, 1, ... k, bonus included."""
 SWITCH = 0.01
-"""Share of the usual mixed in again after a round that drafted, or a run of shadows all right or wrong."""
+"""Share of `usual` mixed back in after a drafted round, or a run of shadow results that are all the same."""
 IDLE = 0.002
-"""The same after a token without a draft: in time drafting is tried again."""
+"""The same per token without a draft, so that drafting is tried again in time."""
 LEARN = 0.15
-"""What an answer adds to the usual."""
+"""Weight of an ended answer in `usual`."""
 RECENT = 0.3
-"""How much a new answer is expected to be like the last one rather than the usual one."""
+"""Weight of the last answer in a new answer's prior; the rest is `usual`."""
 LEAST = 0.01
-"""Share of the usual that is spread over all levels: nothing is ever ruled out."""
+"""Share of `usual` spread evenly over all levels, so that none is ever ruled out."""
 DOUBT = 0.8
-"""Tokens that a drafter's prior is worth: below 1 it means "nearly all or hardly any"."""
+"""Weight of a drafter's prior, in tokens; below 1 it favours very high and very low rates."""
 
 
 class Acceptance:
-    """What is known of one kind of drafts, in each of the texts that are written together.
+    """Weights over `LEVELS` of one candidate kind, for each text of the batch.
 
     Args:
-        prior: expected acceptance rate of a first token, before anything was seen.
+        prior: assumed acceptance rate of a draft's first token.
     """
 
     def __init__(self, prior: float = 0.5):
         self.usual = _prior(prior)
         self._last = self.usual
-        """What the text that ended last was like."""
+        """Weights of the text that ended last."""
         self._texts: dict[int, np.ndarray] = {}
         self._seen: set[int] = set()
         self._shadows: dict[int, list[bool]] = {}
-        """Of each text, which tokens would have been drafted: taken together when they are asked for."""
+        """By text: shadow results not yet learned from, so that equal ones are learned in one step."""
 
     @property
     def now(self) -> np.ndarray:
-        """The mean of the texts: what follows from it is the mean of what follows for each."""
-        self._take_shadows()
+        """Mean weights of the texts: expectations are linear in them."""
+        self._learn_shadows()
         weights = list(self._texts.values())
         return self._last if not weights else weights[0] if len(weights) == 1 else np.mean(weights, axis=0)
 
     def begin(self, texts: Collection[int]) -> None:
-        """These are written from here on: what those that ended were like joins the usual."""
-        self._take_shadows()
+        """Set the texts of the batch; those that ended are mixed into `usual`."""
+        self._learn_shadows()
         for ended in self._texts.keys() - texts:
             self._last = self._texts.pop(ended)
             if ended in self._seen:
@@ -71,21 +70,21 @@ class Acceptance:
                 self._texts[text] = _mix(self.usual, self._last, RECENT)
 
     def count(self, text: int, drafted: int, accepted: int) -> None:
-        """Take a round of a text; positions after the first rejection tell nothing."""
-        self._take_shadows()
+        """Learn from a round of a text; tokens after the first rejection tell nothing."""
+        self._learn_shadows()
         self._learn(text, ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
     def shadow(self, text: int, right: Iterable[bool]) -> None:
-        """Take tokens of plain rounds: whether each would have been drafted."""
+        """Note, for each token of plain rounds, whether it would have been drafted."""
         self._shadows.setdefault(text, []).extend(right)
 
     def idle(self, tokens: int) -> None:
-        """`tokens` were written in each text of which nothing is known."""
-        self._take_shadows()
+        """`tokens` were written in each text without a draft or shadow results."""
+        self._learn_shadows()
         for text, weights in self._texts.items():
             self._texts[text] = _mix(weights, self.usual, 1 - (1 - IDLE) ** tokens)
 
-    def _take_shadows(self) -> None:
+    def _learn_shadows(self) -> None:
         for text, tokens in self._shadows.items():
             for right, run in groupby(tokens):
                 self._learn(text, (LEVELS if right else 1 - LEVELS) ** len(list(run)))
@@ -103,10 +102,10 @@ class Acceptance:
 
     @classmethod
     def from_json(cls, values: Any) -> "Acceptance":
-        """Raises LookupError, TypeError or ValueError where the values make no sense."""
-        known = cls()
-        known.usual, known._last = _weights(values["usual"]), _weights(values["now"])
-        return known
+        """Raises LookupError, TypeError or ValueError on invalid values."""
+        acceptance = cls()
+        acceptance.usual, acceptance._last = _weights(values["usual"]), _weights(values["now"])
+        return acceptance
 
 
 def _weights(values: Any) -> np.ndarray:

@@ -1,47 +1,46 @@
-"""What drafting may lose against plain decoding: "never slower" by adding up, not by tuning.
+"""A budget for the time that drafting may lose, so that it is never slower than plain decoding.
 
-A balance in plain rounds. It grows by a share of the time spent and by what drafts gained; refused drafts,
-looks at costs and shadow drafts are paid from it as timed. Nothing is begun whose expected loss it does not
-cover.
+It is counted in plain rounds. It grows by a share of the decoding time and by what drafts saved; rejected
+drafts, probes and shadow drafts are charged as timed. Nothing is begun whose expected loss it does not cover.
 """
 
 import math
 
 SHARE = 0.01
-"""Of the time spent decoding, what may be lost."""
+"""Share of the decoding time that may be lost."""
 START = 4.0
-"""Plain rounds that a pair may lose before it gained any, and that any one answer may lose: two refusals of
-the longest drafts that pay here. With one, an answer that begins badly would never draft again."""
+"""Plain rounds that a new pair may lose, and any one answer at most: two rejections of the longest drafts
+that pay here. With one, an answer whose first draft is rejected would never draft again."""
 RESERVE = 16.0
-"""Plain rounds that are kept of what answers gained, at most: they pay for answers that are no good."""
+"""Plain rounds saved from earlier answers, at most: they pay for answers where drafts are rejected."""
 SETTLED = 4
-"""Plain rounds after which those before are judged by nothing newer."""
+"""Plain rounds in a row after which the drafts before them are no longer revalued."""
 
 
 class Budget:
-    """Plain rounds that may be lost. `plain` is what one takes now, in seconds; a round of several texts
-    gains what each of them gains.
+    """Plain rounds that may be lost. `plain` is the current time of one, in seconds; `tokens` are a text's.
 
     Raises:
-        ValueError: `reserve` is not a number.
+        ValueError: `reserve` is not finite.
     """
 
     def __init__(self, reserve: float = START):
         if not math.isfinite(reserve):
-            raise ValueError("a reserve is a number of rounds")
+            raise ValueError("reserve is not finite")
         self.reserve = min(reserve, RESERVE)
-        """What earlier answers left."""
+        """Plain rounds left by earlier answers."""
         self._own = 0.0
-        """What this answer gained, or lost."""
+        """Plain rounds gained or lost by this answer, without those of the latest drafts."""
         self._tokens = self._seconds = 0.0
-        """What drafts brought lately and took: judged by plain rounds timed after them, in case the machine
-        changed its pace meanwhile."""
+        """Of the latest drafts. Seconds are converted to plain rounds by the plain time after them: the
+        machine's speed may have changed meanwhile."""
         self._plain = 1.0
-        """What one took when it was last asked."""
-        self._rested = 0
+        """Seconds of a plain round, as last given."""
+        self._plain_run = 0
+        """Plain rounds since the last draft."""
 
     def begin(self) -> None:
-        """A new answer."""
+        """Start a new answer."""
         self.reserve, self._own = self.kept, 0.0
         self._tokens = self._seconds = 0.0
 
@@ -52,21 +51,21 @@ class Budget:
 
     @property
     def kept(self) -> float:
-        """What the next answer begins with."""
+        """Reserve of the next answer."""
         return min(self.reserve + self._balance, RESERVE)
 
     def spend(self, tokens: float, seconds: float) -> None:
-        """A round that drafted, or a shadow draft beside it, gained `tokens` in `seconds`."""
-        self._rested = 0
+        """Charge a round with a draft or a shadow draft, which gained `tokens` in `seconds`."""
+        self._plain_run = 0
         self._tokens += tokens * (1 + SHARE)
         self._seconds += seconds
 
     def rest(self, tokens: float, plain: float) -> None:
-        """A plain round."""
+        """Count a plain round."""
         self._own += SHARE * tokens
         self._plain = plain
-        self._rested += 1
-        if self._rested == SETTLED:
+        self._plain_run += 1
+        if self._plain_run == SETTLED:
             self._own = self._balance
             self._tokens = self._seconds = 0.0
 

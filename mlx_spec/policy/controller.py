@@ -1,8 +1,8 @@
-"""How long to draft, and by whom: the most tokens per second, and never slower than plain decoding.
+"""Chooses drafter and draft length for the most tokens per second, never slower than plain decoding.
 
-E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its wall time
-(`costs.py`). A draft has to beat plain rounds by the doubt in both times, and the budget has to cover its
-refusal (`budget.py`). Lossless whatever it chooses: it looks at nothing but rounds before.
+It maximises E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its
+wall time (`costs.py`). A draft must beat plain rounds by the uncertainty of both times, and the budget must
+cover its rejection (`budget.py`). Lossless whatever it chooses: it depends on earlier rounds only.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,66 +18,64 @@ from mlx_spec.policy.value import Value
 from mlx_spec.types import Round
 
 AS_GOOD = 1.03
-"""More rows than a fused kernel takes have to promise this much more than fewer."""
+"""Factor on the time of a draft per edge (`kernels.py`) that its rows cross: near-ties go to fewer rows."""
 PLAIN_FIRST = 3
-"""Plain rounds to time before drafting starts where costs were not measured."""
+"""Plain rounds to time before drafting starts, where costs were not calibrated."""
 SHADOW_FIRST = 3
-"""Tokens that a drafter rests before it shadows them; then twice as many, and so on."""
-LOOK_FIRST, LOOK_LAST = 16, 1024
-"""Rounds between two looks at what is not chosen: doubled every time, begun anew after a gross surprise."""
-LOOK_ROUNDS = 5
-"""Rounds after which a look ends without a steady one, one already in flight included."""
-RESTS = 8
-"""Plain rounds between two weighings, at most, while the candidates stay the same: weighing takes time."""
+"""Tokens without a draft before the first shadow draft of an answer; doubled after each."""
+PROBE_FIRST, PROBE_LAST = 16, 1024
+"""Rounds between two probes of what is not chosen: doubled after each, reset when an outlier is believed."""
+PROBE_ROUNDS = 5
+"""A probe is given up after this many rounds without a steady timing, one already in flight included."""
+SKIPPED = 8
+"""Plain rounds between two evaluations of the same candidates, at most: evaluating takes time."""
 AHEAD = 16
-"""Tokens that an answer goes on for at least, as is expected; else for as many as were written."""
+"""Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
-"""Draft steps that it takes to read a missed token, until it was seen."""
+"""Assumed time to read a missed token, in draft steps, until it was timed."""
 FAR_BEHIND = 32
-"""Missed tokens from which on the reading of them is timed."""
+"""Missed tokens from which on reading them is timed."""
 BELIEVED = 0.3
-"""How much the latest such time counts."""
+"""Weight of the latest such time in their average."""
 UNSTEADY = 1.5
-"""What a round that is not steady costs the budget at most, in what was expected: it may build a graph."""
+"""Most that an unsteady round is charged, in its expected time: it may have built a graph."""
 
 
 class Controller:
-    """Chooses drafter and length of each round; one per loaded pair, kept across answers.
+    """Chooses drafter and draft length of each round; one per loaded pair, kept across answers.
 
-    For several texts it chooses one length by the mean of what each expects; `of` gives the one that
-    knows what rounds of so many cost.
+    A batch gets one draft length, by the mean of its texts' weights; `of` gives the controller for its size.
 
     Args:
         edges: rows after which a target pass leaves a faster path (`kernels.edges`).
-        texts: as many as are written together.
+        texts: batch size.
     """
 
     def __init__(self, costs: Costs | None = None, edges: Sequence[int] = (), texts: int = 1):
         self.costs = costs or Costs()
         self.texts = texts
         self._others: dict[int, Controller] = {}
-        """By how many texts they are for."""
+        """By batch size."""
         self.acceptance: dict[str, Acceptance] = {}
         self.budget = Budget()
         self.edges = sorted(edges)
         self.reading: dict[str, float] = {}
-        """Seconds a drafter takes per token that it missed."""
+        """By drafter: seconds to read a token that it missed."""
         self._live: list[int] = []
-        """The texts that are written."""
+        """The texts of the batch, by number."""
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
-        """Tokens of this answer (the mean of several), and how many a drafter rests before it is asked
-        about them."""
-        self._look: tuple[str, int] | None = None
-        """Drafter and length that are run until their time was read."""
-        self._look_left, self._looks, self._look_after, self._quiet = 0, 0, LOOK_FIRST, 0
-        """Rounds of the look that are left, looks so far, rounds between two, rounds since the last."""
-        self._rests: dict[str, float] = {}
-        """Up to how many tokens of this answer candidates of a kind need no weighing."""
+        """Tokens of this answer (mean of the batch), tokens without a draft before the next shadow draft."""
+        self._probe: tuple[str, int] | None = None
+        """Drafter and draft length that run until their time was read."""
+        self._probe_left, self._probes, self._probe_after, self._since_probe = 0, 0, PROBE_FIRST, 0
+        """Rounds left to the probe, probes so far, rounds between two, rounds since the last."""
+        self._again_at: dict[str, float] = {}
+        """By candidate kind: the answer length (tokens) at which it is evaluated again."""
         self._idle = 0
-        """Plain rounds since it was last weighed."""
+        """Plain rounds since the last evaluation."""
 
     def of(self, texts: int) -> "Controller":
-        """For rounds of so many texts: with costs of its own, and the same acceptance and budget."""
+        """The controller for rounds of `texts` texts: its own costs, the same acceptance and budget."""
         if texts == self.texts:
             return self
         if texts not in self._others:
@@ -87,44 +85,44 @@ class Controller:
         return other
 
     def begin(self, texts: Collection[int]) -> None:
-        """Texts begin, or join others, or leave them."""
+        """Set the texts of the batch: some began, joined or left."""
         self._live = list(texts)
-        self._look_left, self._idle = 0, 0
-        self._rests.clear()
+        self._probe_left, self._idle = 0, 0
+        self._again_at.clear()
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
         self.budget.begin()
-        for known in self.acceptance.values():
-            known.begin(texts)
+        for acceptance in self.acceptance.values():
+            acceptance.begin(texts)
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
-        """Whose draft of how many tokens; 0 is a plain round, which the drafter of the candidate shadows."""
+        """The candidate that drafts and its draft length; 0 is a plain round, with a shadow draft by it."""
         plain = self.costs.plain
         if plain is None or plain.seen < PLAIN_FIRST or not candidates:
             return NO_CANDIDATE, 0
-        if self._look_left and self._look:
+        if self._probe_left and self._probe:
             for candidate in (NO_CANDIDATE, *candidates):
-                if candidate.costs_as == self._look[0]:
-                    return candidate, min(self._look[1], candidate.limit)
-        if all(self._written < self._rests.get(candidate.kind, 0) for candidate in candidates):
+                if candidate.costs_as == self._probe[0]:
+                    return candidate, min(self._probe[1], candidate.limit)
+        if all(self._written < self._again_at.get(candidate.kind, 0) for candidate in candidates):
             return NO_CANDIDATE, 0
         pace = self.costs.of(PLAIN, 0, length)
         if (left := self.budget.left(pace)) <= 0:
             return NO_CANDIDATE, 0
-        return self._weigh([self._value(candidate, length) for candidate in candidates], pace, left)
+        return self._evaluate([self._value(candidate, length) for candidate in candidates], pace, left)
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
-        """Take a round that was read."""
-        one = max(read.values(), key=lambda each: each.draft_length)  # who ended may have drafted less
+        """Learn from a round that was read."""
+        one = max(read.values(), key=lambda each: each.draft_length)  # a text that ended may have fewer
         k, tokens = one.draft_length, sum(len(each.tokens) for each in read.values()) / len(read)
         self._written += tokens
-        self._quiet += 1
-        self._look_left = max(0, self._look_left - 1)
+        self._since_probe += 1
+        self._probe_left = max(0, self._probe_left - 1)
         if self.costs.plain:
             self._pay(one, tokens, candidate, length)
         if k:
             for text, each in read.items():
-                self._known(candidate).count(text, each.draft_length, each.accepted)
-            self._rests.clear()
+                self._acceptance(candidate).count(text, each.draft_length, each.accepted)
+            self._again_at.clear()
         elif candidate is NO_CANDIDATE:
             self._idle += 1
         else:
@@ -133,43 +131,42 @@ class Controller:
             self._learn(one, candidate.costs_as if k else PLAIN, length)
 
     def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
-        """Take which of a text's latest tokens a drafter would have drafted."""
-        self._known(candidate).shadow(text, right)
+        """Learn, for each of the text's latest tokens, whether `candidate` would have predicted it."""
+        self._acceptance(candidate).shadow(text, right)
 
     def as_json(self) -> dict[str, Any]:
         """What was learned, as plain values; `restore` takes them back."""
-        counted = {kind: known.as_json() for kind, known in self.acceptance.items()}
+        acceptance = {kind: each.as_json() for kind, each in self.acceptance.items()}
         others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
-        return {"costs": self.costs.as_json(), "acceptance": counted, "reading": dict(self.reading),
+        return {"costs": self.costs.as_json(), "acceptance": acceptance, "reading": dict(self.reading),
                 "budget": self.budget.kept, "together": others}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
-        """Raises LookupError, TypeError, ValueError or AttributeError, and changes nothing then."""
+        """On invalid values raises LookupError, TypeError, ValueError or AttributeError; changes nothing."""
         costs = Costs.from_json(values["costs"])
-        counted = {str(kind): Acceptance.from_json(known) for kind, known in values["acceptance"].items()}
+        acceptance = {str(kind): Acceptance.from_json(each) for kind, each in values["acceptance"].items()}
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
         budget = Budget(float(values["budget"]))
-        others = {int(n): Costs.from_json(known) for n, known in values["together"].items()}
-        self.costs, self.acceptance, self.reading, self.budget = costs, counted, reading, budget
-        self._others = {n: Controller(known, self.edges, n) for n, known in others.items()}
+        others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
+        self.costs, self.acceptance, self.reading, self.budget = costs, acceptance, reading, budget
+        self._others = {n: Controller(each, self.edges, n) for n, each in others.items()}
 
-    def _known(self, candidate: Candidate) -> Acceptance:
+    def _acceptance(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:
             self.acceptance[candidate.kind] = Acceptance(candidate.prior)
             self.acceptance[candidate.kind].begin(self._live)
         return self.acceptance[candidate.kind]
 
     def _value(self, candidate: Candidate, length: int) -> Value:
-        # Beyond what was timed, one token at a time.
+        # At most one token longer than the longest draft that was timed.
         limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
         seconds = self.costs.curve(candidate.costs_as, limit, length)
         if self.edges:
             rows = self.texts * np.arange(1, len(seconds) + 1)
             beyond = np.searchsorted(self.edges, rows)
             seconds *= AS_GOOD ** (beyond - beyond[0])
-        return Value(
-            candidate, self._known(candidate), seconds, candidate.behind * self._reading(candidate, length)
-        )
+        once = candidate.behind * self._reading(candidate, length)
+        return Value(candidate, self._acceptance(candidate), seconds, once)
 
     def _reading(self, candidate: Candidate, length: int) -> float:
         """Seconds per missed token."""
@@ -177,10 +174,10 @@ class Controller:
             return self.reading.get(candidate.drafter, 0.0)
         return READING * (self.costs.of(candidate.drafter, 1, length) - self.costs.of(PLAIN, 0, length))
 
-    def _weigh(self, values: list[Value], plain: float, left: float) -> tuple[Candidate, int]:
-        """The choice, by all that is known."""
-        for known in self.acceptance.values() if self._idle else ():
-            known.idle(self._idle)
+    def _evaluate(self, values: list[Value], plain: float, left: float) -> tuple[Candidate, int]:
+        """Choose among all candidates."""
+        for acceptance in self.acceptance.values() if self._idle else ():
+            acceptance.idle(self._idle)
         self._idle = 0
         lengths = [value.best(left, max(self._written, float(AHEAD))) for value in values]
         paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
@@ -188,61 +185,62 @@ class Controller:
         value, k = values[first], lengths[first]
         if k and paces[first] * (1 + self.costs.doubt(value.candidate.costs_as, k)) > plain:
             k = 0
-        if self._quiet >= self._look_after and (
-            looked := self._next_look(values, value if k else None, k, left)
+        if self._since_probe >= self._probe_after and (
+            probe := self._next_probe(values, value if k else None, k, left)
         ):
-            self._look_at(looked[0].costs_as, looked[1])
-            self._look_after = min(2 * self._look_after, LOOK_LAST)
-            return looked
+            self._begin_probe(probe[0].costs_as, probe[1])
+            self._probe_after = min(2 * self._probe_after, PROBE_LAST)
+            return probe
         if k:
             return value.candidate, k
-        return self._rest(values, left)
+        return self._plain_round(values, left)
 
-    def _rest(self, values: list[Value], left: float) -> tuple[Candidate, int]:
-        """A plain round, beside a shadow draft where one is due and pays."""
+    def _plain_round(self, values: list[Value], left: float) -> tuple[Candidate, int]:
+        """A plain round, with a shadow draft where one is due and pays."""
         for value in values:
-            asked = value.candidate.shadows >= self._shadow_after
+            due = value.candidate.shadows >= self._shadow_after
             covered = value.step / value.seconds[0] + value.reading <= left
-            if asked and covered and value.worth_asking(max(self._written, float(AHEAD))):
+            if due and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
-        due = self._shadow_after - max(value.candidate.shadows for value in values)
-        until = self._written + min(max(int(self._written) // RESTS, due), RESTS)
-        self._rests |= {value.candidate.kind: until for value in values}
+        missing = self._shadow_after - max(value.candidate.shadows for value in values)
+        until = self._written + min(max(int(self._written) // SKIPPED, missing), SKIPPED)
+        self._again_at |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0
 
-    def _next_look(
+    def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float
     ) -> tuple[Candidate, int] | None:
-        """By turns plain rounds, a longer and a shorter draft, others: what never runs is never corrected.
+        """In turn plain rounds, a longer and a shorter draft, other drafters: a wrong cost of a kind of round
+        that never runs would never be corrected.
 
-        None where the budget does not cover it, or where the draft would not pay were it for nothing.
+        None if the budget does not cover it, or if the draft would not pay even in a plain round's time.
         """
         turns = [(value, 1 + int(value.pace[1:].argmin())) for value in values if value is not chosen]
         if chosen:
             turns += [(chosen, j) for j in dict.fromkeys((0, k + 1, k - 1)) if j < len(chosen.seconds)]
-        self._looks += 1
-        value, j = turns[self._looks % len(turns)]
+        self._probes += 1
+        value, j = turns[self._probes % len(turns)]
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
         return (value.candidate, j) if pays and min(value.risk(j) + value.reading, START) <= left else None
 
-    def _look_at(self, drafter: str, k: int) -> None:
-        self._look, self._look_left, self._quiet = (drafter, k), LOOK_ROUNDS, 0
+    def _begin_probe(self, drafter: str, k: int) -> None:
+        self._probe, self._probe_left, self._since_probe = (drafter, k), PROBE_ROUNDS, 0
 
     def _learn(self, read: Round, name: str, length: int) -> None:
-        """Take a steady round's time; it ends a look, unless it was grossly unlike what was thought."""
+        """Learn a steady round's time; it ends a probe of its drafter, unless it is an outlier."""
         k = read.draft_length
         surprise = self.costs.learn(name, k, read.seconds, length)
-        if self._look and name == self._look[0] and surprise != "gross":
-            self._look_left = 0
+        if self._probe and name == self._probe[0] and surprise != "gross":
+            self._probe_left = 0
         if surprise == "believed":
-            self._look_after = LOOK_FIRST
+            self._probe_after = PROBE_FIRST
             if k:
-                self._look_at(PLAIN, 0)
+                self._begin_probe(PLAIN, 0)
 
     def _pay(self, read: Round, tokens: float, candidate: Candidate, length: int) -> None:
-        """Lay a round to the budget, and learn from it what reading takes."""
+        """Charge a round to the budget, and learn the time of reading missed tokens."""
         plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
             self.budget.rest(tokens, plain)

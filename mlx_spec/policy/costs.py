@@ -1,6 +1,6 @@
-"""What rounds cost: seconds by drafter, draft length and context length, each an average of its readings.
+"""Round times: seconds by drafter, draft length and context length, each an average of its readings.
 
-Each kind of round is a line over the tokens in the context. Those that never ran lie between neighbours.
+Each kind of round is linear in the context length. Draft lengths that never ran are interpolated.
 """
 
 import math
@@ -11,27 +11,27 @@ from typing import Any, Literal
 import numpy as np
 
 FAR = 2048
-"""A context length that counts as long."""
+"""Context length (tokens) that the growth of a new cost is taken at."""
 PLAIN = "none"
-"""Whose rounds draft nothing."""
+"""Drafter name of plain rounds."""
 MEASURED = 4
-"""Readings that a calibrated cost is worth."""
+"""Weight of a calibrated cost, in readings."""
 KEPT = 8
-"""Readings that a cost may rest on at most when it is written down."""
+"""The most weight that a saved cost may have, in readings."""
 LASTING = 16
-"""Readings of an average: older ones fade."""
+"""The most weight that an average may have, in readings: older ones fade."""
 FIRST_STEP = 0.5
-"""Plain rounds that drafting one token is assumed to cost until it was tried."""
+"""Assumed time of drafting one token, in plain rounds, until it was timed."""
 NOISE = 0.08
-"""Standard deviation of the logarithm of a reading, until it was seen."""
+"""Assumed standard deviation of the logarithm of a reading, until it was measured."""
 TO_DEVIATION = 1.25
-"""Standard deviations in a mean absolute one."""
+"""Standard deviation over mean absolute deviation."""
 SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
-"""Standard deviations. One such surprise may be another program's turn, a second one is believed."""
+"""Standard deviations of an outlier. One may be due to another program; a second one is believed."""
 ALONG = 0.8
-"""Share of a correction that moves all lengths of the drafter."""
+"""Share of a correction that applies to all draft lengths of the drafter."""
 
 
 Surprise = Literal["none", "gross", "believed"]
@@ -42,42 +42,41 @@ class RoundCost:
     """Seconds of one kind of round."""
 
     seconds: float
-    """In an empty context."""
+    """At an empty context."""
     growth: float = 0.0
-    """More for every token in the context."""
+    """Seconds added per token in the context."""
     seen: int = MEASURED
-    """Readings it rests on; 0 is a guess."""
+    """Its weight in readings; 0: a guess."""
     surprise: float = field(default=0.0, compare=False)
-    """The logarithm of the last reading over what was expected."""
+    """Logarithm of the last reading over the expected time."""
 
     def at(self, length: int) -> float:
         """Seconds with `length` tokens in the context."""
         return self.seconds + self.growth * length
 
     def scaled(self, factor: float) -> "RoundCost":
-        """The same of rounds that take `factor` times as long."""
+        """The cost of rounds that take `factor` times as long."""
         return RoundCost(self.seconds * factor, self.growth * factor, self.seen)
 
 
 @dataclass(slots=True)
 class Costs:
-    """Wall time of rounds on one machine with one pair. Learns; `plain` is None until a round was seen."""
+    """Wall time of rounds on one machine with one pair. Learns; `plain` is None until one was timed."""
 
     plain: RoundCost | None = None
     rounds: dict[str, dict[int, RoundCost]] = field(default_factory=dict)
-    """By drafter and draft length, as far as they are known."""
+    """By drafter and draft length, as far as known."""
     noise: float = field(default=NOISE, compare=False)
     """Standard deviation of the logarithm of a reading."""
     _scale: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
-    """What all rounds of a drafter take, in what they took when they were measured."""
+    """By drafter: a factor on all its costs in `rounds`."""
     _recent: set[str] = field(default_factory=set, repr=False, compare=False)
-    """Drafters that ran since plain rounds were read."""
+    """Drafters timed since a plain round last took the expected time."""
 
     def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
         """[lengths], seconds of rounds that draft 0, 1, ... tokens with `length` tokens in the context.
 
-        To `limit`, or one past the longest that ran: the first one beyond is on the line from plain rounds
-        through the longest.
+        Up to `limit`, or one past the longest known, extrapolated from plain rounds and the longest.
         """
         assert self.plain is not None, "plain rounds come first"
         plain, known = self.plain.at(length), self.rounds.get(drafter) if drafter != PLAIN else {}
@@ -90,7 +89,7 @@ class Costs:
         return np.interp(np.arange(min(limit, points[-1]) + 1), points, curve)
 
     def of(self, drafter: str, k: int, length: int = 0) -> float:
-        """Seconds of a round, k at most one more than the longest known."""
+        """Seconds of a round; k is at most one more than the longest known."""
         known = self.plain if drafter == PLAIN else self.rounds.get(drafter, {}).get(k)
         if known:
             return known.at(length) * self._scale.get(drafter, 1.0)
@@ -105,13 +104,13 @@ class Costs:
         return max((k for k, cost in self.rounds.get(drafter, {}).items() if cost.seen), default=0)
 
     def doubt(self, drafter: str, k: int) -> float:
-        """Standard deviation of what a round costs over what a plain one does, as a share."""
+        """Relative standard deviation of a round's time over a plain round's."""
         known = self.rounds.get(drafter, {}).get(k)
         seen = known.seen if known else 0
         return self.noise * math.sqrt(1 / max(1, self.plain.seen if self.plain else 0) + 1 / max(1, seen))
 
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> Surprise:
-        """Take a steady round. A gross surprise is believed when the next one agrees."""
+        """Learn from a steady round. An outlier is believed when the next reading agrees."""
         if self.plain is None:
             if not k:
                 self.plain = RoundCost(seconds, seen=1)
@@ -132,7 +131,7 @@ class Costs:
         return "believed" if believed else "gross" if abs(surprise) > bound else "none"
 
     def _known(self, drafter: str, k: int) -> RoundCost | None:
-        """None for a kind that is new: its first round may have compiled, and makes the entry."""
+        """None for a new kind of round: its first one only makes the entry, as it may have compiled."""
         known = self.rounds.setdefault(drafter, {})
         if k not in known and k <= self.longest(drafter) + 1:
             near, far = (self.of(drafter, k, at) / self._scale.get(drafter, 1.0) for at in (0, FAR))
@@ -141,23 +140,24 @@ class Costs:
         return known.get(k)
 
     def _move(self, cost: RoundCost, drafter: str, factor: float) -> None:
-        """A drafter's other lengths follow, and all that rest follow plain rounds: that is the machine."""
+        """Scale a cost, and the drafter's other lengths mostly. With plain rounds, which show the machine's
+        speed, all drafters are scaled that were not timed since."""
         own = factor ** (1 - ALONG) if drafter != PLAIN else factor
         cost.seconds, cost.growth = cost.seconds * own, cost.growth * own
         if drafter != PLAIN:
             self._recent.add(drafter)
             self._scale[drafter] = self._scale.get(drafter, 1.0) * factor / own
             return
-        for rested in self.rounds.keys() - self._recent:
-            self._scale[rested] = self._scale.get(rested, 1.0) * factor
+        for idle in self.rounds.keys() - self._recent:
+            self._scale[idle] = self._scale.get(idle, 1.0) * factor
         if abs(cost.surprise) < self.noise:
             self._recent.clear()
 
     def together(self, texts: int) -> "Costs":
-        """A guess of what rounds of several texts cost, from what those of one do.
+        """Estimated costs of rounds of `texts` texts, from those of one text.
 
-        A pass over so many rows costs about the same whosever they are, and a drafter's own part about as
-        much as for one text. Lengths of which that tells nothing are left out.
+        A pass costs about the same for as many rows of one text, and drafting about as much as for one text.
+        Draft lengths whose pass would have more rows than were timed are left out.
         """
         if self.plain is None:
             return Costs()
@@ -188,7 +188,7 @@ class Costs:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Costs":
-        """Raises LookupError, TypeError, ValueError or AttributeError where the values make no sense."""
+        """Raises LookupError, TypeError, ValueError or AttributeError on invalid values."""
         plain = _read(values["plain"]) if values["plain"] is not None else None
         rounds = {
             str(name): {int(k): _read(cost) for k, cost in by.items()}
@@ -204,5 +204,5 @@ def _values(cost: RoundCost) -> list[float | int]:
 def _read(values: Any) -> RoundCost:
     seconds, growth, seen = values
     if not (0 < seconds < math.inf and 0 <= growth < math.inf):
-        raise ValueError("a round takes time")
+        raise ValueError("seconds must be positive, growth not negative, both finite")
     return RoundCost(float(seconds), float(growth), int(seen))

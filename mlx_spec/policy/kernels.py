@@ -34,7 +34,7 @@ _ARCHITECTURE = re.compile(r"applegpu_g(\d\d)([a-z])")
 
 @dataclass(frozen=True, slots=True)
 class TargetShape:
-    """What of a target decides which kernels its passes use."""
+    """The properties of a target that decide which kernels its passes use."""
 
     group: int
     """Query heads per key-value head."""
@@ -53,7 +53,7 @@ class Edge:
 
 
 def gpu(architecture: str) -> tuple[int, str] | None:
-    """(generation, size letter) of `applegpu_g16s`; None for what is no Apple GPU."""
+    """(generation, size letter) of `applegpu_g16s`; None for other devices."""
     found = _ARCHITECTURE.fullmatch(architecture)
     return (int(found[1]), found[2]) if found else None
 

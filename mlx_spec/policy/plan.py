@@ -1,4 +1,4 @@
-"""Who drafts the next round, and how long: asked before each round, shown each that was read."""
+"""The policy: chooses drafter and draft length before each round, and learns from each that was read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -9,38 +9,38 @@ from mlx_spec.types import Round
 
 @runtime_checkable
 class Policy(Protocol):
-    """Plans rounds from the rounds before. Whatever it plans, the text stays the same."""
+    """Plans rounds from earlier rounds. Whatever it plans, the text stays the same."""
 
     def of(self, texts: int) -> "Policy":
-        """What plans rounds of so many texts."""
+        """The policy for rounds of `texts` texts."""
         ...
 
     def begin(self, texts: Collection[int]) -> None:
-        """These texts, each by a number of its own, are written together from here on."""
+        """Set the texts of the batch, by `Text.number`."""
         ...
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
-        """Whose draft of how many tokens; may be asked more than once for a round.
+        """The candidate that drafts and its draft length; may be asked more than once for a round.
 
-        0 is a plain round; the drafter of the candidate shadows it.
+        0 is a plain round, with a shadow draft by the candidate unless it is `NO_CANDIDATE`.
 
         Args:
-            candidates: of the drafters that could draft, the surest first.
+            candidates: of the drafters that could draft, the highest prior first.
             length: tokens in the context.
         """
         ...
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
-        """A round was read, by text, which drafted by `candidate` at `length` tokens in the context."""
+        """Learn from a round, by text, that `candidate` drafted at `length` tokens in the context."""
         ...
 
     def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None:
-        """Which of a text's latest tokens, drafted by others, `candidate` would have had right."""
+        """For each of the text's latest tokens, whether `candidate` would have predicted it."""
         ...
 
 
 class Fixed:
-    """The same length every round, by the first that candidates."""
+    """The first candidate drafts the same length every round."""
 
     def __init__(self, length: int):
         self.length = length

@@ -1,4 +1,4 @@
-"""What a drafter is worth at each length: expected tokens over seconds, and what a refused draft may lose."""
+"""The value of a drafter at each draft length: seconds per token, and what a rejected draft may lose."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,36 +10,36 @@ from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START
 
 STAKE = 1 / 6
-"""Share of what may be lost that one draft may risk: after a refusal there is enough left to try again, with
-shorter drafts, and to find out (fractional betting, Kelly 1956)."""
+"""Share of the budget that one draft may risk: after a rejection enough is left to try shorter drafts
+(fractional betting, Kelly 1956)."""
 
 
 @dataclass
 class Value:
-    """What one drafter is worth now."""
+    """One candidate's value for the next round."""
 
     candidate: Candidate
-    known: Acceptance
+    acceptance: Acceptance
     seconds: np.ndarray
-    """[lengths], of rounds that draft 0, 1, ... tokens."""
+    """[lengths], time of rounds that draft 0, 1, ... tokens."""
     once: float
-    """Seconds that it reads before its first draft."""
+    """Seconds to read the tokens it missed, before its first draft."""
 
     def __post_init__(self) -> None:
-        self.alive = self.known.now @ ALIVE[:, : len(self.seconds)]
-        """[lengths], how likely the first 0, 1, ... k drafted tokens are all right."""
+        self.alive = self.acceptance.now @ ALIVE[:, : len(self.seconds)]
+        """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
         self.expected = self.alive.cumsum()
-        """[lengths], tokens."""
+        """[lengths], expected tokens of a round."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
 
     @property
     def step(self) -> float:
-        """Seconds of the longest draft's last token."""
+        """Seconds that the longest draft's last token adds."""
         return float(self.seconds[-1] - self.seconds[-2])
 
     def risk(self, k: int) -> float:
-        """Plain rounds that a draft is expected to lose where it loses."""
+        """Expected loss of a draft of k tokens, in plain rounds; outcomes that gain count as 0."""
         lost = float(self.seconds[k] / self.seconds[0]) - 1
         alive = self.alive.tolist()
         ends = [(a - b) * (lost - j) for j, (a, b) in enumerate(pairwise(alive[: k + 1])) if j < lost]
@@ -47,12 +47,12 @@ class Value:
 
     @property
     def reading(self) -> float:
-        """Plain rounds that are risked by what it reads first; half an answer's at most."""
+        """Plain rounds that reading missed tokens costs; at most half of what an answer may lose."""
         return min(self.once / float(self.seconds[0]), START / 2)
 
     def best(self, left: float, ahead: float) -> int:
-        """The best length that stakes no more than its share of the `left` plain rounds; 0 if none does, or
-        if reading does not pay."""
+        """The fastest length that risks no more than its share of the `left` plain rounds; 0 if none does, or
+        if reading missed tokens does not pay within the `ahead` tokens to come."""
         pace = self.pace.copy()
         pace[0] = np.inf
         stake = min(STAKE * left, left - self.reading)
@@ -64,7 +64,8 @@ class Value:
         return k if not self.once or saved * ahead >= self.once else 0
 
     def worth_asking(self, ahead: float) -> bool:
-        """Whether knowing its level would save more in the tokens ahead than asking costs."""
+        """Whether knowing the acceptance rate would save more over the `ahead` tokens to come than a shadow
+        draft costs."""
         by_level = (self.seconds / EXPECTED[:, : len(self.seconds)]).min(axis=1)
-        saved = float(self.known.now @ (self.seconds[0] - by_level))
+        saved = float(self.acceptance.now @ (self.seconds[0] - by_level))
         return saved * ahead >= self.step + self.once

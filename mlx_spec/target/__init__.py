@@ -1,1 +1,1 @@
-"""A model of mlx-lm with caches that go back."""
+"""A model of mlx-lm with caches that can be rewound."""

@@ -1,7 +1,7 @@
-"""Key-value buffers addressed by position, so that going back is only a smaller offset.
+"""Key-value buffers addressed by position, so that rewinding is only a smaller offset.
 
 One buffer per attention layer; a model sees it through a view made for one forward pass. Rows
-behind the offset may be stale (rejected drafts): no mask ever shows them, and the next pass
+from the offset on may be stale (rejected drafts): no mask ever shows them, and the next pass
 overwrites them. Sliding windows keep every row and read only the window (docs/decisions/0002).
 """
 
@@ -77,7 +77,7 @@ class Buffer:
         return arrays
 
     def drop(self) -> None:
-        """As it was before anything was written."""
+        """Drop all rows."""
         self.capacity, self.arrays = 0, ()
 
     def write(self, keys: mx.array, values: mx.array, start: int | mx.array, end: int) -> None:
@@ -101,7 +101,7 @@ class Buffer:
         )
 
     def merge(self, whole: tuple[mx.array, ...], sequence: int, count: int) -> None:
-        """Put the rows of one sequence, held here, back among those of `count`: `whole`, if any."""
+        """Put the rows of one sequence, held here, back into `whole`, those of `count` (empty: zeros)."""
         if not whole:
             whole = tuple(mx.zeros((count, *x.shape[1:]), x.dtype) for x in self.arrays)
         for old, one in zip(whole, self.arrays, strict=True):
@@ -114,7 +114,7 @@ class Buffer:
             x[sequence, :, :count] = x[source, :, :count]
 
     def rearrange(self, order: Sequence[int]) -> None:
-        """Hold at place i a copy of what sequence `order[i]` had."""
+        """Sequence i becomes a copy of sequence `order[i]`."""
         self.arrays = tuple(rearranged(x, order) for x in self.arrays)
         mx.eval(self.arrays)  # one layer at a time: the old rows are given back before the next is copied
 
@@ -135,20 +135,20 @@ class Buffer:
 
 
 Entry = Buffer | ArraysCache | tuple["Entry", ...]
-"""In place of one of a model's caches: an ArraysCache is itself, a tuple is a CacheList."""
+"""Stands for one of a model's caches: a tuple for a CacheList."""
 
 
 def make_entries(model: nn.Module, bits: int | None = None) -> list[Entry]:
     """One entry per cache the model asks for (models that share keys and values ask for fewer).
 
     Raises:
-        UnsupportedModel: a layer keeps its state in a cache of its own kind.
+        UnsupportedModel: a layer keeps its state in another kind of cache.
     """
     return [_entry_for(model, cache, bits) for cache in make_prompt_cache(model)]
 
 
 def leaves(entries: Iterable[Entry]) -> Iterator[Buffer | ArraysCache]:
-    """What the entries are made of, in the model's order."""
+    """The parts of all entries, in the model's order."""
     for entry in entries:
         if isinstance(entry, tuple):
             yield from leaves(entry)
@@ -157,7 +157,7 @@ def leaves(entries: Iterable[Entry]) -> Iterator[Buffer | ArraysCache]:
 
 
 def buffers_in(entries: Iterable[Entry]) -> list[Buffer]:
-    """Those of the leaves that hold keys and values."""
+    """The leaves that hold keys and values."""
     return [entry for entry in leaves(entries) if isinstance(entry, Buffer)]
 
 
@@ -179,7 +179,7 @@ def _entry_for(model: nn.Module, cache: Any, bits: int | None) -> Entry:
 
 @contextmanager
 def only(buffers: Sequence[Buffer], sequence: int, count: int, end: int) -> Iterator[None]:
-    """Let buffers of `count` sequences hold the rows of one alone, with room for `end`."""
+    """Meanwhile, let buffers of `count` sequences hold the rows of one only, with room for `end`."""
     if count == 1:
         yield
         return

@@ -10,12 +10,12 @@ from mlx_spec.target.cache import CAPACITY_STEP, Buffer, capacity_for
 
 
 class CompiledPasses:
-    """A function of arrays alone, compiled anew when the rows that it reads change: they are in its graph."""
+    """A function of arrays, compiled anew when the range of rows it reads changes: that is in its graph."""
 
     def __init__(self, function: Callable[..., Any]):
         self._function = function
         self._short: dict[int, Callable[..., Any]] = {}
-        """By the rows they read, all there are."""
+        """Compiled functions for short texts, by the rows they read."""
         self.reset()
 
     def reset(self) -> None:
@@ -25,15 +25,15 @@ class CompiledPasses:
         self.run = self._anew()
 
     def fit(self, p: Pass, buffers: Sequence[Buffer]) -> None:
-        """Bring bounds and buffers to a pass."""
+        """Adjust bounds and buffers to a pass."""
         needed = capacity_for(p.start.high + p.ids.shape[1])
-        # Where every layer reads the first rows, it does not matter how far the text is.
+        # Layers without a window read from the first row, however long the text is.
         low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
         if low != self.bounds.low or self.bounds.high < needed:
             self.bounds = Length(0, low, needed)
             self.run = self._short.get(needed) or self._anew()
             if needed <= CAPACITY_STEP:
-                # Texts begin short again and again; the graphs of longer ones would hardly be used again.
+                # Every text begins short; the graphs of longer ones would hardly be used again.
                 self._short[needed] = self.run
         for buffer in buffers:
             buffer.grow(self.bounds.high)

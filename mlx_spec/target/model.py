@@ -1,4 +1,4 @@
-"""A model of mlx-lm with caches that go back, and the record of which tokens their rows belong to."""
+"""A model of mlx-lm with caches that can be rewound, and the record of which tokens their rows belong to."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -22,7 +22,7 @@ PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is reported after each."""
 
 WORTH_COPYING = 32
-"""Rows that are copied from another sequence; fewer are worked out again."""
+"""The fewest rows that are copied from another sequence; fewer are recomputed."""
 
 COMPILES = "MLX_DISABLE_COMPILE" not in os.environ
 """MLX's own switch: compiling for the CPU takes a C++ compiler at run time."""
@@ -36,13 +36,13 @@ Rows = list[tuple[mx.array, ...]]
 
 
 class Model(ReadTexts):
-    """Target or draft model: both are fed, remembered and rewound the same way.
+    """Target or draft model: both are read, cached and rewound the same way.
 
-    Going back is only a smaller `seen`, and for recurrent layers also the states there (`recurrent.py`).
+    Rewinding only lowers `seen`; recurrent layers also need their states there (`recurrent.py`).
 
     Args:
         kv_bits: quantizes keys and values.
-        taps: layers whose hidden states every pass gives.
+        taps: layers whose outputs every pass returns.
 
     Raises:
         UnsupportedModel: the model keeps state that cannot be rewound, or has no such layers.
@@ -56,28 +56,28 @@ class Model(ReadTexts):
         self._probe = probe = Probe(model, kv_bits)
         self.vocab = probe.vocab
         self.lazy = probe.lazy
-        """Whether a pass may begin where only the device knows."""
+        """Whether a pass may start at a position that only the device knows."""
         self.clamps = False
         """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
         self.trees = False
-        """Whether a pass may be a tree: once `allow_trees` found so."""
+        """Whether a pass may be a tree; set by `allow_trees`."""
         self._history = probe.history(self._replay)
         self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
         self._lender: Model | None = None
-        """Whose rows it reads and writes."""
+        """The model whose rows it uses, if any."""
         self._passes = CompiledPasses(self._pure)
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
-        nor where a model asks the device while it builds."""
+        nor if a model's code reads values from the device."""
         self.compiles = COMPILES and self.lazy and self._history is None and self._traces()
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
 
     @property
     def recurrent(self) -> bool:
-        """Whether some layers can be continued from at a few places only."""
+        """Whether some layers can be resumed at a few places only."""
         return self._history is not None
 
     @property
@@ -86,13 +86,13 @@ class Model(ReadTexts):
         return self.lazy and not self.recurrent
 
     def allow_trees(self) -> None:
-        """Find out whether its code can place the rows of a tree; the answer is `trees`."""
+        """Set `trees`: whether its code can place the rows of a tree."""
         if self.batches and not self.trees:
             place_rows(self.model)
             self.trees = self._probe.trees()
 
     def share(self, lender: "Model", layers: Collection[int]) -> None:
-        """Use the rows that `lender` has for these layers. What is written there is for it to write over."""
+        """Use the rows of `lender` for these layers. It overwrites what is written there."""
         pairs = enumerate(zip(lender._entries, self._entries, strict=True))
         self._entries = [theirs if i in layers else own for i, (theirs, own) in pairs]
         self.buffers, self._lender = buffers_in(self._entries), lender
@@ -100,7 +100,7 @@ class Model(ReadTexts):
     def forward(self, p: Pass) -> Output:
         """Read the rows of `p`. Lazy.
 
-        What is before `p.start` is final: later passes begin there or later, unless `prefill` goes back.
+        Rows before `p.start` are final: later passes begin there or later, unless `prefill` rewinds.
         """
         if self._history is None:
             return self._pass(p.ids, p.start, (), p.tree, p.hidden)
@@ -108,10 +108,10 @@ class Model(ReadTexts):
         return self._recorded(p.ids)
 
     def decode(self, p: Pass) -> Output:
-        """`forward` for the passes of decoding, which recur: their graph is built once per width.
+        """`forward` for the passes of decoding: their graph is built once per width.
 
-        Such a pass reads as many rows as `capacity_for` gives the text and finds its place on the device, so
-        that nothing in its graph changes from round to round until the text has grown past them.
+        Such a pass reads as many rows as `capacity_for` gives the text and takes its start as an array: its
+        graph stays the same until the text outgrows these rows.
         """
         if not (self.compiles and any(buffer.arrays for buffer in self.buffers)):
             return self.forward(p)
@@ -122,24 +122,24 @@ class Model(ReadTexts):
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
         except BaseException:
-            # The rows were given away, and what a graph that was not finished left here is none.
+            # The rows were given to the graph, which did not return them.
             self.drop()
             raise
         self._hold(rows)
         return Output(*output)
 
     def follow(self, p: Pass) -> Output:
-        """`decode` right after a pass over several tokens; the next of the others may go back into both."""
+        """`decode` right after a pass over several tokens; a later `forward` may rewind into both."""
         return self.decode(p) if self._history is None else self._recorded(p.ids)
 
     def commit(self, p: Pass, verdict: Verdict) -> None:
-        """Bring the accepted rows of a tree together. Those of a chain are, and states go back later."""
+        """Move the accepted rows of a tree together. Those of a chain are; states are rewound later."""
         if p.tree is not None:
             for buffer in self.buffers:
                 buffer.move(p.start.value, verdict.path)
 
     def drop(self) -> None:
-        """Forget all that was read, and the memory for it."""
+        """Forget all that was read, and free its memory."""
         for buffer in self.buffers:
             buffer.drop()
         self.forget()
@@ -148,7 +148,7 @@ class Model(ReadTexts):
             self._lender.drop()
 
     def rearrange(self, order: Sequence[int]) -> None:
-        """Read `len(order)` sequences at once, each going on with a copy of what `order` names had read."""
+        """Hold `len(order)` sequences: sequence i is a copy of sequence `order[i]`."""
         for buffer in self.buffers if self._lender is None else ():
             buffer.rearrange(order)
         self.texts = [self.texts[i] for i in order]
@@ -163,13 +163,13 @@ class Model(ReadTexts):
         sequence: int = 0,
         hidden: mx.array | None = None,
     ) -> int:
-        """Bring one sequence to `tokens[:count]`, keeping the prefix it shares with what is there.
+        """Read `tokens[:count]` into one sequence, keeping its cached prefix.
 
         Args:
-            hidden: `[b, positions, dim]`, what a head reads beside the tokens.
+            hidden: `[b, positions, dim]`, features that a head reads beside the tokens.
 
         Returns:
-            How many of the tokens did not need to be read again.
+            How many of the tokens were cached.
         """
         kept = self.resume(tokens, count, sequence)
         while self.seen[sequence] < count:
@@ -182,36 +182,36 @@ class Model(ReadTexts):
     def read(
         self, stop: int, observe: Observe | None = None, sequence: int = 0, hidden: mx.array | None = None
     ) -> None:
-        """One pass over the tokens of one sequence that were not read, up to `stop`. Waits for it."""
+        """One pass over the unread tokens of one sequence, up to `stop`. Waits for it."""
         first, tokens = self.seen[sequence], self.texts[sequence]
         ids = mx.array([list(tokens[first:stop])], mx.int32)
         beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
         self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
-        if stop - first == PREFILL_CHUNK:  # less leaves little, and the next pass wants it again
+        if stop - first == PREFILL_CHUNK:  # smaller passes leave little memory, which is soon reused
             mx.clear_cache()
         self.seen[sequence] = stop
 
     def mark(self) -> None:
-        """A prompt was read: later ones may go on from here."""
+        """A prompt was read: later ones may resume here."""
         if self._history is not None:
             self._history.mark()
 
     def resume(self, tokens: Sequence[int], limit: int, sequence: int = 0) -> int:
-        """Go back to the furthest place up to `limit` that is in `tokens` too, and return it."""
+        """Rewind to the furthest place in the cached prefix of `tokens`, at most `limit`, and return it."""
         kept = min(self.common(tokens, sequence), limit)
         if self._history is not None:
             kept = self._history.resume(kept)
             self.mark()
         self.texts[sequence], self.seen[sequence] = tokens, kept
         if len(self.texts) == 1 and capacity_for(len(tokens)) < self._passes.bounds.high:
-            # After a longer text, or a calibration, passes would read all the rows there are.
+            # After a longer text, or a calibration, passes would read too many rows.
             self._passes.reset()
             for buffer in self.buffers:
                 buffer.cut(len(tokens))
         return kept
 
     def borrow(self, tokens: Sequence[int], sequence: int) -> None:
-        """Copy the rows of a longer prefix of `tokens` from another sequence, where one has it."""
+        """Copy the rows of a longer prefix of `tokens` from another sequence, if one has it."""
         shared = [self.common(tokens, i) for i in range(len(self.texts))]
         other = max(range(len(shared)), key=shared.__getitem__)
         if (count := shared[other]) >= shared[sequence] + WORTH_COPYING:
@@ -240,7 +240,7 @@ class Model(ReadTexts):
             buffer.arrays = arrays
 
     def _read(self, p: Pass, observe: Observe | None) -> None:
-        """A pass right after what was read of its sequence, evaluated, that no rejection goes back into."""
+        """An evaluated pass right after what was read of its sequence; no rejection rewinds into it."""
         assert p.sequence is not None
         if self._history is None:
             end = p.start.high + p.ids.shape[1]
@@ -259,7 +259,7 @@ class Model(ReadTexts):
         mx.eval(states, [buffer.arrays for buffer in self.buffers])
 
     def _recorded(self, ids: mx.array) -> Output:
-        """A pass right after the last one, which a rejection may go back into."""
+        """A pass right after the last one; a rejection may rewind into it."""
         assert self._history is not None
         now = self._history.now
         caches = now.caches(ids.shape[1])
@@ -268,7 +268,7 @@ class Model(ReadTexts):
         return output
 
     def _replay(self, ids: mx.array, at: Length, states: States) -> States:
-        """The recurrent states after `ids`, read from `at` on, where they were `states`."""
+        """The recurrent states after reading `ids` at `at`, where they were `states`."""
         caches = plain_caches(states)
         self._pass(ids, at, caches)
         return states_in(caches)

@@ -1,7 +1,7 @@
-"""Rows of one pass at positions of their own: the branches of a tree share positions.
+"""A position for each row of a pass: the branches of a tree share positions.
 
-mlx-lm's attention asks its `rope` to turn consecutive rows from an offset on: a number, or one per sequence.
-In a tree pass the offset is `[b, rows]`, which a wrapper around each `rope` applies row by row.
+mlx-lm's attention passes `rope` the offset of consecutive rows: a number, or one per sequence. In a tree pass
+the offset is `[b, rows]`, which a wrapper around each `rope` applies row by row.
 """
 
 from typing import Any

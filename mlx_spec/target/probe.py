@@ -1,4 +1,4 @@
-"""What a model's code allows of its caches, found by building passes that are never run."""
+"""Finds what a model's code can do with our caches, by building passes that are never run."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,20 +17,20 @@ from mlx_spec.target.view import views
 COUNT = 2
 """Tokens of a built pass."""
 REFUSALS = (TypeError, ValueError, AttributeError, IndexError)
-"""What mlx-lm's code raises where it is given an array in place of an int, or a slot in place of an array."""
+"""What mlx-lm's code raises if it is given an array in place of an int, or a slot in place of an array."""
 
 
 COUNT_THEIR_KEYS = frozenset({"afm7", "deepseek_v32", "minimax_m3_vl"})
-"""Code that takes positions from how many keys it is given: a view must end where the text does.
+"""Code that takes positions from the number of keys: a view must end where the text does.
 
-No built pass can tell, nor of the next; the equality check of docs/model-types.md does.
+A built pass shows neither this nor the next; the equality check of docs/model-types.md does.
 """
 SEE_AHEAD = frozenset({"phi3small"})
-"""Code whose several rows are not what single rows are: it adds its boolean mask to the scores."""
+"""Code that gives other results for several rows than for single ones: it adds its boolean mask to scores."""
 
 
 class Probe:
-    """One model's answers.
+    """What was found of one model.
 
     Raises:
         UnsupportedModel: it cannot run with caches that rewind.
@@ -63,7 +63,7 @@ class Probe:
         """Rows of the vocabulary."""
         self._kinds = self._recordable(states_in(caches))
         self.lazy = self._at.low < self._at.high and (not self._none or self._kinds is not None)
-        """Whether a pass may begin at a place that only the device knows."""
+        """Whether a pass may start at a position that only the device knows."""
 
     def history(self, replay: Callable[[mx.array, Length, States], States]) -> StateHistory | None:
         """The recurrent layers' states at the start of a text; None without such layers."""
@@ -74,7 +74,7 @@ class Probe:
         return StateHistory(partial(Recomputed, self._kinds), self._zeros)
 
     def trees(self) -> bool:
-        """Whether rows at positions of their own can be passed."""
+        """Whether each row of a pass can have its own position."""
         if self._none:
             return False
         tree = Tree.of(Draft(mx.zeros((1, COUNT), mx.int32), 1, mx.zeros((1, COUNT), mx.int32)))
@@ -86,7 +86,7 @@ class Probe:
         return True
 
     def _recordable(self, states: States) -> Kinds | None:
-        """What kind each slot is, where all of them record what going back needs."""
+        """The kind of each slot, if all of them record what rewinding needs."""
         if not states or any(slot is None for slots in states for slot in slots):
             return None
         self._zeros = tuple(tuple(mx.zeros(slot.shape, slot.dtype) for slot in slots) for slots in states)

@@ -16,7 +16,7 @@ class ReadTexts:
         self.texts[sequence], self.seen[sequence] = tokens, seen
 
     def overwrite(self, start: int, sequence: int) -> None:
-        """Rows of a sequence from `start` on are valid no more."""
+        """Rows of a sequence from `start` on are no longer valid."""
         self.seen[sequence] = min(self.seen[sequence], start)
 
     def forget(self) -> None:

@@ -1,7 +1,7 @@
-"""What a recurrent layer leaves behind in a pass that may be gone back into.
+"""Records what rewinding into a pass needs of a recurrent layer.
 
-mlx-lm's two recurrences are wrapped where the models' modules name them, and its convolutions are asked for
-their window after every count of tokens. Nothing of a model's own code is copied (docs/decisions/0009).
+mlx-lm's two recurrences are wrapped where the models' modules name them, and its convolutions return their
+window after every number of tokens. Nothing of a model's own code is copied (docs/decisions/0009).
 """
 
 import inspect
@@ -17,9 +17,9 @@ from mlx_lm.models import gated_delta, ssm
 from mlx_lm.models.cache import ArraysCache
 
 States = tuple[tuple[Any, ...], ...]
-"""Of each recurrent layer, what each slot of its cache holds: an array, or None before the text."""
+"""By recurrent layer and slot of its cache: an array, or None before the text."""
 Kinds = tuple[tuple[type, ...], ...]
-"""Of each recurrent layer, for each slot, `Windows` or `Moved`."""
+"""By recurrent layer and slot: `Windows` or `Moved`."""
 
 signature_of = cache(inspect.signature)
 
@@ -35,7 +35,7 @@ class Core:
     """Arguments with tokens on axis 1."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[mx.array, Any]:
-        """The function itself, unless the state it is given records."""
+        """Call the function; if its state is a `Moved`, record the arguments."""
         if not any(isinstance(given, Moved) for given in (*args, *kwargs.values())):
             return self.function(*args, **kwargs)
         given = signature_of(self.function).bind(*args, **kwargs).arguments
@@ -48,7 +48,7 @@ class Core:
 def _masked_ssm(
     hidden_states: mx.array, mask: mx.array | None = None, **given: Any
 ) -> tuple[mx.array, mx.array]:
-    """The chunked form, for one token too: the kernel for one knows no mask."""
+    """The chunked form, for one token too: the kernel for one takes no mask."""
     lengths = None if mask is None else mask.sum(axis=-1)
     return ssm.ssm_attn(hidden_states, mask=mask, lengths=lengths, **given)
 
@@ -62,7 +62,7 @@ CORES = {
 
 
 def record_cores(model: nn.Module) -> None:
-    """Let the recurrences in a model's code record, where they are given a state that does."""
+    """Let the recurrences in a model's code record their arguments when their state is a `Moved`."""
     for module in {type(part).__module__ for part in model.modules()}:
         names = vars(sys.modules[module])
         for name, core in CORES.items():
@@ -72,14 +72,14 @@ def record_cores(model: nn.Module) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A slot whose state a `Core` moves: its start, its end, what it was given between."""
+    """A slot with a recurrence's state: at start and end, and the arguments of the passes between."""
 
     start: mx.array
     end: mx.array
     passes: tuple[tuple[Core, dict[str, Any]], ...] = ()
 
     def after(self, count: int | mx.array, accepted: mx.array) -> mx.array:
-        """The state after the first `count` of the tokens, those `accepted`: a boolean `[1, tokens]`."""
+        """The state after the first `count` tokens; `accepted` marks these, a boolean `[1, tokens]`."""
         if isinstance(count, int) and count == 0:
             return self.start
         core, given = self.passes[0]
@@ -93,7 +93,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """A slot with the last inputs of a convolution, after each count of tokens: `[rows + 1, ...]`."""
+    """A slot with the last inputs of a convolution after 0, 1, ... tokens: `[rows + 1, ...]`."""
 
     states: mx.array
 
@@ -103,19 +103,19 @@ class Windows:
         return self.states[-1:]
 
     def followed_by(self, states: mx.array) -> "Windows":
-        """With those of a further pass, the first of which is the last here."""
+        """Joined with those of the next pass, whose first is the last one here."""
         return Windows(mx.concatenate([self.states[:-1], states]) if len(self.states) > 1 else states)
 
     def after(self, count: int | mx.array, accepted: mx.array) -> mx.array:
-        """After the first `count` of the tokens, `[1, ...]`; `accepted` is for other slots."""
+        """After the first `count` tokens, `[1, ...]`; `accepted` is not used."""
         return self.states[count : count + 1] if isinstance(count, int) else mx.take(self.states, count, 0)
 
 
 class Recorder(ArraysCache):
-    """What a recurrent layer takes for its cache in a pass that may be gone back into.
+    """The cache of a recurrent layer in a pass that may be rewound into.
 
-    `lengths` is mlx-lm's way to ask a convolution for its window after so many tokens; asked for all
-    counts from none to every token, its code gives one window for each.
+    mlx-lm's convolutions return their window after `lengths` tokens: with all counts from 0 to all tokens as
+    `lengths`, one window for each.
     """
 
     def __init__(self, slots: Sequence[Any], counts: mx.array):
@@ -131,7 +131,7 @@ class Recorder(ArraysCache):
         """`lengths` holds for the pass."""
 
     def recorded(self) -> tuple[Any, ...]:
-        """The slots after the pass, with what going back into it needs."""
+        """The slots after the pass, with what rewinding into it needs."""
         return tuple(
             old.followed_by(new) if isinstance(old, Windows) else new
             for old, new in zip(self._before, self.cache, strict=True)
@@ -139,7 +139,7 @@ class Recorder(ArraysCache):
 
 
 def kinds_of(states: States) -> Kinds:
-    """What the slots seem to be: windows are rows of inputs, what a recurrence moves is a matrix per head."""
+    """The slots' kinds, by shape: windows are rows of inputs, a recurrence's state is a matrix per head."""
     return tuple(tuple(Windows if x.ndim == 3 else Moved for x in slots) for slots in states)
 
 

@@ -1,12 +1,12 @@
-"""Recurrent layers go back: the state after fewer tokens than were read is worked out again.
+"""Rewinding recurrent layers: the state after fewer tokens than were read is recomputed.
 
-A recurrent state cannot be cut like a row of keys. But arrays never change, so the state from before
-a pass costs nothing to keep, and the state after `count` of its tokens follows in one of two ways:
+A recurrent state cannot be cut like rows of keys. But arrays never change, so the state before a pass costs
+nothing to keep, and the state after `count` of its tokens is found in one of two ways:
 
 - `Recomputed`: only the recurrence runs again, over its recorded inputs (`recording.py`), with a mask
   that the device makes of the count. No weight is read, and the host need not know the count.
-- `Replayed`: the model reads the accepted tokens once more. Right for any cache made of arrays, at
-  the price of a pass after each rejection, and the host must know the count.
+- `Replayed`: the model reads the accepted tokens once more. It works for any cache made of arrays, but takes
+  a pass after each rejection, and the host must know the count.
 
 Which one a model gets is found by building one pass of it (docs/decisions/0009).
 """
@@ -22,7 +22,7 @@ from mlx_spec.arrays import Length
 from mlx_spec.target.recording import Kinds, Moved, Recorder, States, Windows
 
 MARKS = 4
-"""Places between the turns of a chat whose states are kept, to go on from when a turn is changed."""
+"""Places in a chat whose states are kept, to resume from when a turn is changed."""
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class Checkpoint(Protocol):
         ...
 
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
-        """Take over what that pass left in them."""
+        """Take the states that the pass left in them."""
         ...
 
     def after(self, count: int | mx.array) -> States:
@@ -46,7 +46,7 @@ class Checkpoint(Protocol):
 
 
 class Recomputed:
-    """The recurrences run again over what they were given."""
+    """The recurrences run again over their recorded inputs."""
 
     def __init__(self, kinds: Kinds, at: Length, states: States):
         self.at, self.rows = at, 0
@@ -73,14 +73,14 @@ class Recomputed:
 
 
 class Single:
-    """One token was read: what may be gone back to is the state before it, and nothing is recorded."""
+    """For a pass over one token: it can only be rewound to its start, so nothing is recorded."""
 
     def __init__(self, at: Length, states: States):
         self.at, self.rows = at, 0
         self._start = self._end = states
 
     def caches(self, count: int) -> list[ArraysCache]:
-        assert self.rows == 0 and count == 1, "a pass that was to stay alone is followed"
+        assert self.rows == 0 and count == 1, "a checkpoint of one token takes one pass"
         return plain_caches(self._start)
 
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
@@ -120,7 +120,7 @@ class Replayed:
 
 
 def plain_caches(states: States) -> list[ArraysCache]:
-    """Caches that record nothing: for passes that no rejection goes back into."""
+    """Caches that record nothing: for passes that no rejection rewinds into."""
     caches = []
     for slots in states:
         cache = ArraysCache(len(slots))
@@ -135,45 +135,45 @@ def states_in(caches: Sequence[ArraysCache]) -> States:
 
 
 class StateHistory:
-    """The states of one model's recurrent layers, and the places they can go back to.
+    """The states of one model's recurrent layers, and the places they can be rewound to.
 
     The checkpoint before the last is kept too: a round in flight may turn out to lie beyond the end.
     """
 
     def __init__(self, checkpoint: Callable[[Length, States], Checkpoint], fresh: States):
-        self._stretch = checkpoint
+        self._checkpoint = checkpoint
         self._fresh = fresh
         self._marks: dict[int, States] = {}
         self._before: Checkpoint | None = None
         self.now = checkpoint(Length.exact(0), fresh)
 
     def go(self, at: Length, count: int) -> None:
-        """Begin at `at`, which lies within the last checkpoint, to read `count` tokens or more.
+        """Begin a checkpoint at `at`, which lies within the last one, for a pass over `count` tokens.
 
-        What came before `at` is final. Where one token is read, none may follow in the same checkpoint.
+        Tokens before `at` are final. A checkpoint of one token takes one pass only.
         """
-        assert at.high >= self.now.at.low, "a pass begins before what is final"
+        assert at.high >= self.now.at.low, "a pass begins before the last checkpoint"
         if self.now.rows:
             self._before = self.now
         states = self.now.after(at.value - self.now.at.value if self.now.rows else 0)
-        self.now = (Single if count == 1 else self._stretch)(at, states)
+        self.now = (Single if count == 1 else self._checkpoint)(at, states)
 
     def restart(self, at: int, states: States) -> None:
-        """The states at `at`, where a pass that no rejection goes back into has ended."""
-        self._before, self.now = None, self._stretch(Length.exact(at), states)
+        """Begin again with the states at `at`, after a pass that no rejection rewinds into."""
+        self._before, self.now = None, self._checkpoint(Length.exact(at), states)
 
     def mark(self) -> None:
         """Keep this place for later turns."""
-        self._marks[_known(self.now.at)] = self.now.after(0)
+        self._marks[_host_value(self.now.at)] = self.now.after(0)
         for oldest in list(self._marks)[:-MARKS]:
             del self._marks[oldest]
 
     def reach(self, limit: int) -> int:
-        """The furthest place that is no further than `limit`."""
+        """The furthest place up to `limit` that can be resumed."""
         return max(self._places(limit))
 
     def resume(self, limit: int) -> int:
-        """Go back to that place, forget all beyond it and return it."""
+        """Rewind to the place `reach(limit)`, forget all beyond it and return it."""
         places = self._places(limit)
         at = max(places)
         self.restart(at, places[at]())
@@ -185,11 +185,11 @@ class StateHistory:
         for mark, states in self._marks.items():
             places[mark] = lambda states=states: states
         for checkpoint in (self._before, self.now):
-            if checkpoint is not None and (first := _known(checkpoint.at)) <= limit:
+            if checkpoint is not None and (first := _host_value(checkpoint.at)) <= limit:
                 count = min(limit - first, checkpoint.rows)
                 places[first + count] = partial(checkpoint.after, count)
         return {place: states for place, states in places.items() if place <= limit}
 
 
-def _known(at: Length) -> int:
+def _host_value(at: Length) -> int:
     return at.value if isinstance(at.value, int) else cast(int, at.value.item())

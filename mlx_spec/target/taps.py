@@ -10,7 +10,7 @@ from mlx_spec.errors import UnsupportedModel
 
 
 class InPlace(nn.Module):
-    """In the place of a layer; what a model's code asks of the layer is as before."""
+    """Takes the place of a layer; the layer's attributes are still found."""
 
     def __init__(self, layer: nn.Module):
         super().__init__()
@@ -25,7 +25,7 @@ class InPlace(nn.Module):
 
 
 class Tap(InPlace):
-    """A layer whose output is noted too."""
+    """A layer whose output is noted."""
 
     def __init__(self, layer: nn.Module, taps: "Taps"):
         super().__init__(layer)
@@ -38,7 +38,7 @@ class Tap(InPlace):
 
 
 def stack_of(model: Any) -> list[nn.Module]:
-    """The list that holds a model's layers. `layers` itself may be a copy, as where it can be a pipeline."""
+    """The list that holds a model's layers. `layers` itself may be a copy, as in pipeline models."""
     layers = model.layers
     lists = (child for module in model.modules() for child in module.values() if isinstance(child, list))
     return next((each for each in lists if len(each) == len(layers) and each[-1] is layers[-1]), layers)
@@ -54,7 +54,7 @@ class Taps:
     def __init__(self, model: Any, layers: Sequence[int]):
         self.layers = tuple(sorted(set(layers)))
         self._noted: list[mx.array] | None = None
-        """Of the pass that runs; None while others use the model."""
+        """Outputs in the current pass; None outside of one."""
         stack = stack_of(model)
         for index in self.layers:
             if not 0 <= index < len(stack):
@@ -69,12 +69,12 @@ class Taps:
         self._noted = []
 
     def note(self, state: mx.array) -> None:
-        """What a layer gave, in the order of the layers."""
+        """Note a layer's output; layers run in order."""
         if self._noted is not None:
             self._noted.append(state)
 
     def take(self) -> dict[int, mx.array]:
-        """What the last pass left: `[b, rows, dim]` by layer.
+        """Outputs in the last pass: `[b, rows, dim]` by layer.
 
         Raises:
             UnsupportedModel: the model's code does not run its layers one by one.

@@ -1,4 +1,4 @@
-"""What a model of mlx-lm takes for its caches in one pass: views of buffers."""
+"""The caches that a model of mlx-lm is given in one pass: views of buffers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from mlx_spec.target.cache import KV_GROUP_SIZE, VIEW_STEP, Buffer, Entry, round
 
 
 class View:
-    """What a model of mlx-lm takes for its cache, for one forward pass.
+    """The cache that a model of mlx-lm is given in one forward pass.
 
     When the host knows the offset exactly, reads are exact slices and the mask is the fused
     kernels' own; else the view ends at the upper bound and a mask built on the device hides the rest.
@@ -32,7 +32,7 @@ class View:
         return self.look(count)
 
     def look(self, count: int) -> tuple[Any, Any]:
-        """The same of a pass over `count` rows that are there."""
+        """The same for a pass over `count` rows that were written before."""
         self._read = self._first(), self._last(count)
         return self.keys_and_values()
 
@@ -139,7 +139,7 @@ def views(
     recurrent: Iterator[ArraysCache],
     tree: Tree | None = None,
 ) -> list[Any]:
-    """What the model takes for its caches in one pass; `recurrent` in place of each ArraysCache."""
+    """The model's caches for one pass; `recurrent` in place of each ArraysCache."""
     return [_view(entry, at, recurrent, tree) for entry in entries]
 
 

@@ -1,7 +1,7 @@
-"""Fitting a drafter to what its target made of texts, resumable after any stop.
+"""Trains a drafter on its target's outputs, resumable after any stop.
 
-Matrices learn by Muon (Jordan et al. 2024), which learns more from few texts than AdamW; the rest and the
-rows of tokens by AdamW.
+Matrices are trained by Muon (Jordan et al. 2024), which learns more from few texts than AdamW; the rest, and
+the rows of tokens, by AdamW.
 """
 
 import json
@@ -24,29 +24,29 @@ from mlx_spec.training.study import Study
 from mlx_spec.training.unroll import Guesses
 
 STEPS = 3
-"""How deep a draft is unrolled: more costs in proportion, and later tokens are reached seldom."""
+"""Draft steps that are unrolled: each costs as much as the first, and later tokens are seldom reached."""
 ROWS = 480
 """Positions of a batch: with few texts many small steps learn more than few large ones."""
 MUON_RATE, ADAM_RATE = 1e-2, 1e-3
 """Learning rates after warming up."""
 LAST = 0.03
-"""Share of them at the end of a cosine."""
+"""Their share at the end of the cosine schedule."""
 WARM = 0.05
-"""Share of the whole that the learning rate rises in."""
+"""Share of the training in which the learning rate rises."""
 BETAS = [0.9, 0.95]
 LONGEST_GRADIENT = 1.0
 FILES = 2
-"""Files whose texts are mixed."""
+"""Files whose texts are shuffled together."""
 DEPTHS = 4
-"""Tokens after one another whose acceptance is measured."""
+"""Draft length at which acceptance is measured."""
 
 
 @dataclass
 class Progress:
-    """How far it is."""
+    """Progress of a training."""
 
     tokens: int = 0
-    """Positions learnt from, each epoch anew."""
+    """Positions learnt from, repeated ones included."""
     files: int = 0
     """Groups of files read."""
     loss: float = math.nan
@@ -57,28 +57,28 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """What is fitted."""
+    """The drafter to train."""
 
     module: nn.Module
     tokens: Sequence[int]
-    """The target's id of each token that it knows."""
+    """The target's id of each token of its vocabulary."""
     vocab: int
-    """Of the target."""
+    """Size of the target's vocabulary."""
     guesses: Callable[["Batch", int], Guesses]
-    """Of a batch, so many tokens deep."""
+    """Its guesses for a batch, by number of draft steps."""
     steps: int = STEPS
-    """How deep it is trained."""
+    """Draft steps that it is trained for."""
     rate: float = 1.0
     """Share of the learning rates: less for what has learnt much already."""
 
 
 class Fit:
-    """One drafter, the texts it learns from, and how far it is.
+    """The training of one drafter.
 
     Args:
         files: of `study.write`.
         tokens: positions to learn from in all.
-        state: where weights, optimizer and progress are kept; what is there is gone on with.
+        state: file of weights, optimizer and progress; if it exists, training resumes from it.
     """
 
     def __init__(self, learner: Learner, files: Sequence[Path], tokens: int, state: Path):
@@ -95,16 +95,16 @@ class Fit:
             self._restore()
 
     def run(self, report: Callable[[Progress], None]) -> None:
-        """Fit until `tokens` were seen. `report`, called after each step, may change how many, and raise to
-        stop: the steps since the last group of files are lost then."""
+        """Train until `tokens` positions were seen. `report`, called after each step, may change `tokens`,
+        and raise to stop: the steps since the last group of files are lost then."""
         while self.progress.tokens < self.tokens:
             for _ in self._read_group():
                 report(self.progress)
             self._save()
 
     def acceptance(self, files: Sequence[Path]) -> list[float]:
-        """How likely the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that were
-        not learnt from; none where they hold no greedy choices of the target."""
+        """Rates at which the first 1, 2, ... drafted tokens are all accepted at temperature 0, on held-out
+        texts; empty if these have no greedy choices of the target."""
         right, drafts = np.zeros(DEPTHS), 0
         for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
             batch = Batch(texts, self.table)
@@ -146,7 +146,7 @@ class Fit:
 
     @property
     def rate(self) -> float:
-        """What share of the learning rates this step has."""
+        """Share of the learning rates at this step."""
         done = min(1.0, self.progress.tokens / self.tokens)
         if done < WARM:
             return done / WARM * 0.98 + 0.02
@@ -170,7 +170,7 @@ class Fit:
 
 
 class Batch:
-    """Texts side by side, the shorter ones filled up.
+    """Texts side by side, the shorter ones padded.
 
     Args:
         table: `[vocab]`, the draft's id of each token, -1 for those it does not know.
@@ -208,7 +208,7 @@ def _stack(arrays: Sequence[mx.array], rows: int) -> mx.array:
 
 
 def _is_matrix(path: str, weight: mx.array) -> bool:
-    """Rows that stand for a token each learn by themselves."""
+    """Matrices with a row per token are not: their rows learn independently."""
     return weight.ndim == 2 and not any(name in path for name in ("lm_head", "embed_tokens", "wte"))
 
 

@@ -1,9 +1,9 @@
-"""Which layers of a target to leave out so that the others draft for it best.
+"""Finds the layers of a target to leave out so that the others draft for it best.
 
-SWIFT (Xia et al., ICLR 2025, arXiv 2410.06916) tells a set's worth by one pass over a text in which each row
-reads what the target made of those before it, as a draft's first step does; the texts are the target's own,
-so that runs of right choices are about what rounds of each length would accept. Layers are left out one by
-one, the one whose loss is least first; first layers alone are tried too.
+SWIFT (Xia et al., ICLR 2025, arXiv 2410.06916) judges a set of layers by one pass over a text in which each
+row attends to the target's rows before it, as a draft's first step does. The texts are the target's own, so
+runs of right choices are about what rounds of each draft length would accept. Layers are left out one by one,
+the one that raises the loss least first; the first few layers alone are tried too.
 """
 
 import time
@@ -20,26 +20,26 @@ from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
 from mlx_spec.target.model import Model
 
 LONGEST = 7
-"""Draft lengths that are weighed."""
+"""The longest draft that is considered."""
 TRIED_ANEW = 4
-"""Layers tried for each one that is left out: those that seemed to be missed least the last time."""
+"""Layers tried for each one that is left out: those whose loss was least when they were tried last."""
 WORTH = 1.1
-"""A set that would not gain as much if it drafted in no time is not made smaller."""
+"""A set whose gain is lower even if drafting took no time is not made smaller."""
 TIMED_AT, TIMES = 64, 5
 """Context at which passes are timed, and how often."""
 
 Text = tuple[Sequence[int], int]
-"""Token ids, and where the target's own begin."""
+"""(token ids, index of the target's first own token)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A set of layers, and what it is worth as a drafter."""
+    """A set of layers, and its value as a drafter."""
 
     layers: tuple[int, ...]
-    """Those that are kept, ascending."""
+    """The layers kept, ascending."""
     acceptance: tuple[float, ...]
-    """For draft position i: how many are right, given that all before it were."""
+    """For draft position i: acceptance rate, given that all before it were accepted."""
     loss: float
     """Nats per token that the target chose."""
     draft_length: int
@@ -59,27 +59,27 @@ class Costs:
     """Seconds of passes over one text here."""
 
     rows: Mapping[int, float]
-    """Of the target, by rows; one among them."""
+    """Passes of the target, by rows; 1 is among them."""
     one_layer: float
-    """Of a drafter's step through one layer."""
+    """A draft step through one layer."""
     layers: int
-    """The target has."""
+    """Layers of the target."""
 
     def step(self, kept: int) -> float:
-        """A drafted token, by so many of the layers."""
+        """A draft step through `kept` layers."""
         whole = self.rows[1]
         return float(np.interp(kept, [1, self.layers], [min(self.one_layer, whole), whole]))
 
     def passes(self) -> np.ndarray:
-        """`[LONGEST + 1]`: those that verify 0, 1, ... drafted tokens."""
+        """`[LONGEST + 1]`: passes that verify 0, 1, ... drafted tokens."""
         return np.interp(np.arange(LONGEST + 1) + 1, list(self.rows), list(self.rows.values()))
 
 
 def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> Iterator[Found]:
-    """The best set so far, after each that was tried; may be left at any time.
+    """Yields the best set so far after each that was tried; may be stopped at any time.
 
     Args:
-        texts: greedy answers with their prompts. A few hundred tokens of answers tell good sets from bad.
+        texts: greedy answers with their prompts. A few hundred tokens of answers are enough.
         costs: what passes take; timed here if left out.
 
     Raises:
@@ -94,16 +94,16 @@ def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> It
         yield best
         if found.ceiling <= max(best.gain, WORTH):
             break  # with fewer layers it is right less often
-    kept, missed = set(range(count)), dict.fromkeys(range(count), 0.0)
+    kept, losses = set(range(count)), dict.fromkeys(range(count), 0.0)
     while len(kept) > 1:
-        anew = sorted(kept, key=missed.__getitem__)[: TRIED_ANEW if len(kept) < count else count]
+        tried = sorted(kept, key=losses.__getitem__)[: TRIED_ANEW if len(kept) < count else count]
         without: dict[int, Found] = {}
-        for layer in anew:
+        for layer in tried:
             without[layer] = found = judge.found(kept - {layer})
-            missed[layer] = found.loss
+            losses[layer] = found.loss
             best = max(best, found, key=_gain)
             yield best
-        least = min(anew, key=missed.__getitem__)
+        least = min(tried, key=losses.__getitem__)
         if without[least].ceiling <= max(best.gain, WORTH):
             return
         kept.remove(least)
@@ -114,7 +114,7 @@ def _gain(found: Found) -> float:
 
 
 class Judge:
-    """Tells sets of layers apart by one pass over each text."""
+    """Judges sets of layers by one pass over each text."""
 
     def __init__(self, target: Any, texts: Sequence[Text], costs: Costs):
         self._target, self._costs = target, costs
@@ -124,7 +124,7 @@ class Judge:
         mx.eval(self._own)
 
     def found(self, layers: Collection[int]) -> Found:
-        """What a set is worth."""
+        """The value of a set."""
         view = with_layers(self._target, layers)
         right, losses = zip(*(self._judged(view, i) for i in range(len(self._texts))), strict=True)
         alive = _alive(right)
@@ -142,7 +142,7 @@ class Judge:
         )
 
     def _judged(self, view: nn.Module, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """(where it would choose what the target chose, the loss there)."""
+        """(whether it chooses the target's token, the loss), at each of the target's own tokens."""
         logits, own = self._logits(view, i), self._own[i]
         chosen = mx.take_along_axis(logits, own[:, None], axis=-1)[:, 0]
         right, loss = mx.argmax(logits, axis=-1) == own, mx.logsumexp(logits, axis=-1) - chosen
@@ -150,15 +150,13 @@ class Judge:
         return np.array(right), np.array(loss)
 
     def _logits(self, model: nn.Module, i: int) -> mx.array:
-        """`[tokens, vocab]`, of what comes where the target's own tokens are."""
+        """`[tokens, vocab]`, at each of the target's own tokens."""
         ids, start = self._texts[i]
         return model(ids, cache=self._rows[i])[0, start - 1 : -1].astype(mx.float32)
 
 
 class Beside:
-    """In place of a layer's cache: the target's rows of a text, of which each row sees those before it, and
-    itself.
-    """
+    """In place of a layer's cache: each row sees the target's rows before it, and itself."""
 
     offset = 0
 
@@ -183,7 +181,7 @@ def _rows(target: Any, ids: Sequence[int]) -> list[Beside]:
 
 
 def _alive(right: Sequence[np.ndarray]) -> np.ndarray:
-    """`[LONGEST + 1]`: the share of places from which the next 0, 1, ... choices are all right."""
+    """`[LONGEST + 1]`: the share of positions from which the next 0, 1, ... choices are all right."""
     shares = [1.0]
     for k in range(1, LONGEST + 1):
         runs = [np.convolve(each, np.ones(k), "valid") == k for each in right if len(each) >= k]

@@ -1,6 +1,6 @@
-"""Texts of the target itself: it writes what a user might ask, from nothing but the mark of a user's turn,
-and then the answer (Magpie, Xu et al. 2024, arXiv 2406.08464). It is also given texts to work on, of a
-person or its own: users paste long texts, and a model of its own accord writes short questions."""
+"""Texts written by the target: a user's question, from the start of a user's turn alone, and then the answer
+(Magpie, Xu et al. 2024, arXiv 2406.08464). Some questions include a given text, a person's or its own: users
+paste long texts, and the model's own questions are short."""
 
 import random
 from collections import deque
@@ -15,17 +15,17 @@ from mlx_lm.sample_utils import make_sampler
 from mlx_spec.training.study import Text
 
 ROWS = 32
-"""Texts that are written at once."""
+"""Texts written at once."""
 ASKED, ANSWERED = 160, 400
 """Tokens of a question and of an answer, at most."""
 ASKING = 0.9
 """Temperature of questions: they should differ."""
 TEMPERATURES = (0.0, 0.0, 0.6, 0.8, 1.0)
-"""Of answers. Half greedy: that is where acceptance is measured, and what many ask for."""
+"""Of answers. Two in five are greedy: acceptance is measured on these, and many users want them."""
 GIVEN = 1 / 2
-"""Share of questions that give a text."""
+"""Share of questions that include a text."""
 KEPT = 64
-"""Answers of which one is given, where there is nothing else to give."""
+"""Latest answers from which such a text is taken, without `passages`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of what is written; see above."""
+    """Sizes of the texts; see the constants above."""
 
     rows: int
     asked: int
@@ -64,7 +64,7 @@ def own_texts(
     """Questions with their answers, one after the other, without end.
 
     Args:
-        passages: what it is given to work on; none: its own answers.
+        passages: texts to include in questions; none: its own answers.
     """
     sizes = sizes or Sizes(ROWS, ASKED, ANSWERED, TEMPERATURES)
     draw = random.Random(seed)

@@ -1,4 +1,4 @@
-"""A draft model to begin training with: a small llama over its target's vocabulary or one of its own."""
+"""Initialises a draft model: a small Llama over its target's vocabulary or one of its own."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ SPREAD = 0.02
 
 
 def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
-    """Input and output rows, which are the same, are the target's, along their principal directions where it
-    is narrower; layers, too, where they are of one size.
+    """A model made of the target's: its tied embeddings, along their principal directions if it is narrower,
+    and some layers, where sizes agree.
     """
     rows = matrix(embedding_of(target))
     assert rows is not None, "it is one of MLX's own layers"
@@ -28,20 +28,20 @@ def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
 
 
 def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = None, seed: int = 0) -> Model:
-    """Float32 weights.
+    """A model of random float32 weights.
 
     Args:
-        rows: input and output rows; None: random ones.
+        rows: tied embeddings; None: random ones.
     """
     mx.random.seed(seed)
     model = Model(args)
     for layer in model.layers:
-        # Small at first, so that each layer begins as little more than what passes it by.
+        # Small, so that each layer changes little at first.
         for part in (layer.self_attn.o_proj, layer.mlp.down_proj):
             part.weight = mx.random.normal(part.weight.shape) * SPREAD
     if rows is not None:
         model.model.embed_tokens.weight = rows
-    # Logits of about one: it begins with no opinion, not with wrong ones.
+    # Logits of about one: its first distributions are nearly uniform.
     length = mx.linalg.norm(model.model.embed_tokens.weight, axis=-1).mean()
     model.model.norm.weight = mx.ones((args.hidden_size,)) / length
     model.set_dtype(mx.float32)
@@ -50,7 +50,7 @@ def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = Non
 
 
 def copy_layers(model: Model, target: Any) -> None:
-    """Some of the target's, the first and the last among them; what is of another size stays as it is."""
+    """Copy some of the target's layers, the first and the last among them; parts of another size are kept."""
     last, count = len(target.layers) - 1, len(model.layers)
     for i, layer in enumerate(model.layers):
         own = target.layers[round(i * last / max(1, count - 1))]
@@ -64,7 +64,7 @@ def copy_layers(model: Model, target: Any) -> None:
 
 
 def narrowed(rows: mx.array, width: int) -> mx.array:
-    """`[tokens, width]`: the rows along their principal directions, of which no product of two is larger."""
+    """`[tokens, width]`: the rows along their principal directions."""
     if rows.shape[1] == width:
         return rows
     _, directions = mx.linalg.eigh(rows.T @ rows, stream=mx.cpu)
@@ -72,7 +72,7 @@ def narrowed(rows: mx.array, width: int) -> mx.array:
 
 
 def learner(model: nn.Module, tokens: int, vocab: int, rate: float) -> Learner:
-    """What a draft model learns: the next token.
+    """A learner of the next token.
 
     Args:
         tokens: of the model and the texts both.
@@ -82,7 +82,7 @@ def learner(model: nn.Module, tokens: int, vocab: int, rate: float) -> Learner:
 
     def guesses(batch: Batch, steps: int) -> Guesses:
         logits: Any = model(batch.tokens)
-        # Where those before it were right, it guesses the same when it reads its own draft.
+        # Reading its own draft it guesses the same, if all tokens before are right.
         return [mx.pad(logits[:, 1 + s :, :tokens], [(0, 0), (0, 1 + s), (0, 0)]) for s in range(steps)]
 
     return Learner(model, range(tokens), vocab, guesses, steps=1, rate=rate)

@@ -1,4 +1,4 @@
-"""The target's text in the tokens of a draft model that spells its words: what such a model learns from."""
+"""Texts of the target in the smaller tokens of a draft model, for the model to learn from."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -9,7 +9,7 @@ from mlx_spec.training.study import Study, Text
 
 
 def spelled(text: Text, spelling: Sequence[Sequence[int]]) -> Study:
-    """A text, each token to be followed by the one that does follow: the target is not asked.
+    """A text whose next tokens are those that follow in it: the target is not run.
 
     Args:
         spelling: the draft model's tokens for each of the target's.

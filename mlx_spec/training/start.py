@@ -1,5 +1,5 @@
-"""A head to begin training with: made of its target's last layer and output rows, so that it learns from few
-tokens. Where the target's code is of another kind, that part begins at random."""
+"""Initialises heads from their target's last layer and output rows, so that they learn from few tokens. Where
+the target's code is of another kind, that part is random."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
     layer, own = target.layers[-1], head.midlayer
     attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
     for name in ("q_proj", "k_proj", "v_proj"):
-        # Beside the embedding, which it has no use for yet.
+        # For the hidden state; zeros for the embedding beside it.
         weight = matrix(getattr(attention, name, None))
         if weight is not None:
             put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
@@ -55,7 +55,7 @@ def medusa_head(target: Any, shape: MedusaShape) -> MedusaHead:
 
 
 def output_rows(target: Any, tokens: Sequence[int]) -> mx.array:
-    """What the target multiplies its last state with for these tokens: `[tokens, dim]`."""
+    """The target's output rows of these tokens: `[tokens, dim]`."""
     whole = matrix(output_layer_of(target))
     assert whole is not None, "it is one of MLX's own layers"
     return whole[mx.array(list(tokens))]
@@ -70,12 +70,12 @@ def matrix(layer: Any) -> mx.array | None:
 
 
 def norm_of(parent: Any, name: str) -> mx.array | None:
-    """Only of MLX's own kind: others store another number, such as the weight minus one."""
+    """A norm's weight, of MLX's own class only: others store other numbers, such as the weight minus one."""
     norm = getattr(parent, name, None)
     return norm.weight if type(norm) is nn.RMSNorm else None
 
 
 def put(layer: Any, weight: mx.array | None) -> None:
-    """Where there is one, and it fits."""
+    """Set a layer's weight, if there is one and it fits."""
     if weight is not None and weight.shape == layer.weight.shape:
         layer.weight = weight.astype(mx.float32)

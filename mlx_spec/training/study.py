@@ -1,4 +1,4 @@
-"""What a target makes of texts, kept on disk: what a head is trained from, without the target."""
+"""A target's outputs over texts, kept on disk: drafters are trained on them without the target."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ LIKELIEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is learnt from."""
+    """A text to learn from."""
 
     tokens: Sequence[int]
     begin: int = 0
@@ -27,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Of one text of `n` tokens."""
+    """The target's outputs over one text of `n` tokens."""
 
     tokens: Int[mx.array, " n"]
     states: Float[mx.array, "n taps_dim"]
@@ -43,7 +43,7 @@ NAMES = [field.name for field in fields(Study)]
 
 
 def study(target: Model, text: Text) -> Study:
-    """One pass of the target, which has the taps of what learns from it."""
+    """One pass of the target, whose taps are those of the drafter to train."""
     ids = mx.array(list(text.tokens), mx.int32)
     output = target.forward(Pass(ids[None], Length.exact(0)))
     logits = output.logits[0].astype(mx.float32)

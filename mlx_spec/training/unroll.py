@@ -1,4 +1,4 @@
-"""What an eagle head loses over texts, several steps deep: it is trained as it drafts, on its own rows.
+"""The loss of an EAGLE head over texts, several steps deep: it is trained as it drafts, on its own rows.
 
 Training-time test (EAGLE-3, Li et al. 2025, arXiv 2503.01840, section 3.2). In step 1 every row reads the
 target's hidden states, in step s the head's own row of step s - 1; it attends to the first step's rows up to
@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from mlx_spec.drafters.eagle_head import EagleHead
 
 LATER = 0.8
-"""Weight of each step in that of the step before: a token counts only where those before it are right."""
+"""Weight of each step relative to the step before: a token counts only if those before it are right."""
 
 Guesses = list[Float[mx.array, "b rows draft_vocab"]]
 """By step; row t of step s guesses the token after position t + 1 + s."""
@@ -73,8 +73,8 @@ def accepted(
     """(how often the first 1, 2, ... guesses are all the target's choice, of how many drafts).
 
     Args:
-        own: the target's choice at each position, as ids of the draft's vocabulary; -1: none of them.
-        counted: positions of text that is the target's choices.
+        own: the target's choice at each position, as ids of the draft's vocabulary; -1: outside it.
+        counted: positions where the text follows the target's choices.
     """
     steps = len(guesses)
     count = own.shape[1] - steps
@@ -93,7 +93,7 @@ def _attend(attention: Any, x: mx.array, keys: list[mx.array], values: list[mx.a
     """One step of attention over `[b, rows, width]`; its keys and values join those of the steps before.
 
     Row t of step s lies at position t + s: it sees the first step's rows up to t, and of each later step
-    row t, which is the draft that it goes on.
+    row t, its own draft.
     """
     b, rows, _ = x.shape
     heads, groups = attention.n_heads, attention.n_kv_heads

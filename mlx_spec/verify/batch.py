@@ -1,4 +1,4 @@
-"""The verifiers of the sequences that are written together, one beside the other."""
+"""The verifiers of a batch: one per sequence."""
 
 from collections.abc import Sequence
 
@@ -30,29 +30,29 @@ class BatchVerifier:
         ]
 
     def before(self, count: int) -> "BatchVerifier":
-        """Of the round that would have drafted the latest `count` tokens."""
+        """The verifier of the round that would have drafted the latest `count` tokens."""
         return BatchVerifier(self._verifiers, self._tokens, self._length.plus(-count), count - 1)
 
     def scores(
         self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
     ) -> Float[mx.array, "b vocab"]:
-        """What the drafter's choice at draft position `index` is the argmax of; its best b are a tree's."""
+        """Scores whose argmax is the drafter's choice at draft position `index`; trees take the best few."""
         each = [r.scores(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
         return mx.concatenate(each)
 
     def propose(
         self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
     ) -> tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]:
-        """The drafter's token at draft position `index`, and what it was drawn from if that is asked for."""
+        """The drafter's token at draft position `index`, and its distribution if the rule needs it."""
         each = [r.propose(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
         tokens = mx.stack([token for token, _ in each])
         if not (drawn := [p for _, p in each if p is not None]):
             return tokens, None
-        # Rows that ask for none, greedy ones and free places, look at none.
+        # Sequences that need none (greedy ones, free places) ignore it.
         return tokens, mx.stack([mx.zeros_like(drawn[0]) if p is None else p for _, p in each])
 
     def at_once(self, logits: Float[mx.array, "b depth vocab"]) -> Draft:
-        """A chain of tokens of which none was guessed knowing the others."""
+        """A chain of tokens whose logits do not depend on each other."""
         drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
         for index in range(logits.shape[1]):
             ids, q = self.propose(logits[:, index], index, drafted)
@@ -61,7 +61,7 @@ class BatchVerifier:
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def judge(self, draft: Draft, tree: Tree | None, logits: Float[mx.array, "b rows vocab"]) -> Verdict:
-        """What is accepted, the last logits being those after the text's last token and each drafted one."""
+        """Accept tokens by the last logits: those after the text's last token and each drafted one."""
         if not draft.depth:
             return self._plain(draft, logits[:, -1])
         logits = logits[:, -1 - draft.tokens.shape[1] :]
@@ -75,7 +75,7 @@ class BatchVerifier:
     def guesses(
         self, logits: Float[mx.array, "b rows vocab"], known: Int[mx.array, "b rows"]
     ) -> Int[mx.array, "b rows"]:
-        """What a drafter of these logits would have proposed, the tokens before each row being `known`."""
+        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
         return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(self._rounds)])
 
     def _plain(self, draft: Draft, logits: mx.array) -> Verdict:

@@ -1,4 +1,4 @@
-"""The tokens before each row that the repetition penalty looks at."""
+"""The repetition penalty of each row of a pass, by the tokens before it."""
 
 import mlx.core as mx
 from jaxtyping import Float, Int
@@ -9,7 +9,7 @@ from mlx_spec.verify.distribution import penalise
 
 
 class History:
-    """Of one sequence, `length` tokens into it. Does nothing while the penalty is off."""
+    """The penalty of one sequence of `length` tokens. Does nothing while it is off."""
 
     def __init__(
         self, options: Options, tokens: Int[mx.array, "b capacity"], sequence: int, length: int | mx.array
@@ -33,19 +33,19 @@ class History:
     def penalise_tree(
         self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
     ) -> Float[mx.array, "rows vocab"]:
-        """The same for the rows of a tree: each by the tokens on its own way."""
+        """The same for the rows of a tree: each by the tokens on its own path."""
         if self.penalty == 1:
             return logits
         parents, depths = tree.parents[sequence], tree.depths[sequence][:, None]
-        on_way = mx.concatenate([self._before[-1:], drafted])
+        tokens = mx.concatenate([self._before[-1:], drafted])
         back = mx.arange(self.window)[None]
-        ways, row = [], mx.arange(logits.shape[0])
+        paths, row = [], mx.arange(logits.shape[0])
         for _ in range(min(self.window, logits.shape[0])):
-            ways.append(on_way[row])
+            paths.append(tokens[row])
             row = parents[row]
-        ways += [ways[-1]] * (self.window - len(ways))
+        paths += [paths[-1]] * (self.window - len(paths))
         older = self._before[mx.clip(self.window - 1 - (back - depths), 0, self.window - 1)]
-        return self._penalised(logits, mx.where(back < depths, mx.stack(ways, axis=1), older))
+        return self._penalised(logits, mx.where(back < depths, mx.stack(paths, axis=1), older))
 
     def _penalised(self, logits: mx.array, recent: mx.array) -> mx.array:
         return penalise(logits, mx.minimum(recent, logits.shape[-1] - 1), self.penalty)

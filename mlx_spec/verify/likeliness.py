@@ -15,7 +15,7 @@ LEAST = -9999.0
 def likeliness(
     logits: Float[mx.array, "b rows vocab"], draft: Draft, verdict: Verdict, most: int
 ) -> Float[mx.array, "b gained numbers"]:
-    """Of each token gained its own log probability, those of the `most` likeliest there, and these tokens."""
+    """For each token gained: its log probability, those of the `most` likeliest tokens there, their ids."""
     checked = logits[:, -1 - draft.tokens.shape[1] :].astype(mx.float32)
     rows = mx.stack([checked[i][verdict.path[i]] for i in range(len(checked))])
     logs = rows - mx.logsumexp(rows, axis=-1, keepdims=True)
@@ -27,7 +27,7 @@ def likeliness(
 
 
 def read_likeliness(numbers: Sequence[float], most: int) -> Likeliness:
-    """One token's, as the host reads it."""
+    """One token's row of `likeliness`."""
     count = len(numbers) // 2
     top = zip(map(int, numbers[1 + count :]), numbers[1 : 1 + count], strict=True)
     return Likeliness(numbers[0], tuple(top)[:most])

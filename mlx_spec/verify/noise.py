@@ -1,17 +1,17 @@
-"""Random numbers keyed by place, not by order of drawing.
+"""Random numbers keyed by position, not by order of drawing.
 
-A stream is a key on the host; folding a position into it gives that position's own noise, however
-the text got there. That is what makes sampled text independent of drafting.
+A stream is a key on the host; folding a position into it gives that position's own noise, whatever rounds
+led there. That is what makes sampled text independent of drafting.
 
 Numbers have 64 bits. MLX's own, of 32 bits in float32, end Gumbel noise at 16.6: a token of probability
-under 1e-8 is never drawn. Here the noise ends at 45, and what is never drawn lies under 1e-19.
+under 1e-8 is never drawn. Here the noise ends at 45, and the limit is 1e-19.
 """
 
 import mlx.core as mx
 from jaxtyping import Float, UInt32
 
 AHEAD = 16
-"""Rows of noise that are made at once."""
+"""Rows of noise made at once."""
 STREAMS = 3
 """Streams per seed: shared noise, proposals, acceptance."""
 
@@ -39,7 +39,7 @@ class Gumbel:
         self._first, self._made = 0, mx.zeros((0, vocab))
 
     def rows(self, first: int | mx.array, count: int) -> Float[mx.array, "{count} vocab"]:
-        """Of the positions `first`, `first + 1`, ..."""
+        """The noise of positions `first`, `first + 1`, ..."""
         if not isinstance(first, int):
             return _rows(self._stream, first, count, self._vocab)
         if not self._first <= first <= self._first + len(self._made) - count:
@@ -55,17 +55,17 @@ def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"
 
 
 def uniform(key: UInt32[mx.array, "2"], count: int) -> Float[mx.array, " {count}"]:
-    """Uniform numbers between 0 and 1, neither included, as fine near 0 as 64 bits are.
+    """Uniform numbers between 0 and 1, neither included, with a resolution of 64 bits near 0.
 
-    Each has 32 bits of its own and shares the next 32, which count only near 0: two numbers under 2^-24,
-    where float32 would show what they share, meet once in 10^14 pairs.
+    Each has 32 bits of its own and shares the next 32, which matter only near 0: in float32 they would show
+    in two numbers under 2^-24, which occur once in 10^14 pairs.
     """
     high = mx.random.split(key, (count + 1) // 2).reshape(-1)[:count]  # keys are two random words
     return _unit(high, mx.random.split(~key, 1)[0, :1])
 
 
 def _unit(high: UInt32[mx.array, " count"], low: UInt32[mx.array, "1"]) -> Float[mx.array, " count"]:
-    """The middle of the 2^64th part of 0 to 1 that the words name, below 1 by at least 2^-24."""
+    """The fraction whose first 64 bits are the two words, plus half a unit; at most 1 - 2^-24."""
     words = high.astype(mx.float32) + (low.astype(mx.float32) + 0.5) * 2**-32
     return mx.minimum(words * 2**-32, 1 - 2**-24)
 

@@ -5,7 +5,7 @@ the draft length. `accepted` counts the drafted tokens that the text keeps; `bon
 token after them. Everything is lazy: shapes never depend on how many were accepted.
 
 A draft may be anything, NaN and ids out of range included: it costs speed, and the text keeps the
-target's distribution. A row of the target's own that is NaN gives some token, as in plain decoding.
+target's distribution. A NaN row of the target gives some token, as in plain decoding.
 """
 
 import mlx.core as mx
@@ -86,17 +86,17 @@ def block_limits(
     inner = joint[1:-1]
     left = mx.maximum(inner[:, None] * p[1:-1] - q[1:], 0).sum(axis=-1)
     room = left + 1 - inner
-    # No room: p equals q after a prefix that is sure. NaN, after a token that cannot be, accepts nothing.
+    # No room: p equals q after a prefix accepted for sure. NaN, after an impossible token, accepts nothing.
     limits = mx.where(room == 0, 1, left / room)
     return mx.concatenate([limits, joint[1:][-1:]]), joint
 
 
 def proper(draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"]) -> Float[mx.array, "k vocab"]:
-    """q, with a point mass at the drafted token in place of each row that it cannot be drawn from.
+    """q, with a point mass at the drafted token in place of each row that it cannot have been drawn from.
 
-    Such a row is NaN, infinite, negative, does not sum to 1 or is 0 at the token. A point mass is
-    right however the token came about: what a drafter does at random in such a row can be drawn before
-    the round, and given that the token is determined. Both rules are exact for each outcome.
+    Such a row is NaN, infinite, negative, does not sum to 1 or is 0 at the token. A point mass is right
+    however the token was chosen: the drafter's randomness can be drawn before the round, and given that, the
+    token is fixed. Both rules are exact for each outcome.
     """
     usable = (mx.abs(q.sum(axis=-1) - 1) < ROUNDING) & (q.min(axis=-1) >= 0) & (_at(q, draft) > 0)
     return mx.where(usable[:, None], q, mx.arange(q.shape[-1]) == draft[:, None])

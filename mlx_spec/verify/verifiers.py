@@ -1,7 +1,7 @@
 """One verification rule set up for one round of one sequence: how to propose, how to judge.
 
-Drafters propose through the same distribution as the target's (penalties, temperature, filters), so that
-guesses are as good as they can be; losslessness never rests on it.
+Drafters propose through the same penalties, temperature and filters as the target, so that more is accepted;
+losslessness does not depend on it.
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ class RoundVerifier(Protocol):
     def scores(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> Float[mx.array, "1 vocab"]:
-        """What the drafter's choice at draft position `index` is the argmax of."""
+        """Scores whose argmax is the drafter's choice at draft position `index`."""
         ...
 
     def propose(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], Float[mx.array, "1 vocab"] | None]:
-        """That choice, and the distribution it was drawn from where the rule asks for it."""
+        """That choice, and the distribution it was drawn from if the rule needs it."""
         ...
 
     def judge(
@@ -43,7 +43,7 @@ class RoundVerifier(Protocol):
         probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
-        """A chain."""
+        """Verify a chain."""
         ...
 
     def own(
@@ -55,7 +55,7 @@ class RoundVerifier(Protocol):
     def guesses(
         self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
     ) -> Int[mx.array, " rows"]:
-        """What a drafter of these logits would have proposed, the tokens before each row being `known`."""
+        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
         ...
 
 
@@ -87,7 +87,7 @@ class CoupledRound:
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
-        # The noise is for as many as were asked for; a draft may be shorter.
+        # There is noise for the depth that was asked for; a draft may be shorter.
         return rules.coupled(drafted, dist, None if self._gumbel is None else self._gumbel[: len(dist)])
 
     def own(
@@ -111,8 +111,8 @@ class RejectionRound:
     """Token or block verification; noise keyed by the length of the text when the round began.
 
     Not by output position: a position can be drafted twice, and block verification's decision on
-    the first draft depends on every token in it, so its noise must not be used again. A tree has no
-    distribution to weigh: it is accepted where it has the target's own samples.
+    the first draft depends on every token in it, so its noise must not be used again. A tree is drawn from
+    no distribution: it is accepted where it has the target's own samples.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class RejectionRound:
     def guesses(
         self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
     ) -> Int[mx.array, " rows"]:
-        # Its noise is spent where a draft was drawn: the likeliest token is taken in its place.
+        # The noise of these positions was used for their drafts: take the likeliest tokens.
         return _choice(self._logprobs(logits, 0, known))
 
     def _logprobs(self, logits: mx.array, first: int, drafted: mx.array) -> mx.array:

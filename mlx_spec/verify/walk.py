@@ -1,4 +1,4 @@
-"""The way through a tree of drafted tokens that the target itself would have gone."""
+"""The path of the target's own tokens through a draft tree."""
 
 import mlx.core as mx
 from jaxtyping import Int
@@ -10,7 +10,7 @@ def walk(
     parents: Int[mx.array, " rows"],
     depth: int,
 ) -> tuple[Int[mx.array, ""], Int[mx.array, " {depth+1}"]]:
-    """(accepted, path): from the root to the child that is the target's own token there, and on.
+    """(accepted, path): from the root, at each row to the child that is the target's own token.
 
     Args:
         own: the target's own token after each row.

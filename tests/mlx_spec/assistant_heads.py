@@ -54,8 +54,8 @@ def _known() -> Any:
 
 
 def read(text: list[int]) -> tuple[mx.array, dict[str, tuple[mx.array, mx.array]]]:
-    """What the target's last norm makes of each token, and keys and values by kind: by mlx-lm's own caches,
-    which keep every row."""
+    """The target's last hidden state of each token, and keys and values by kind of layer, from mlx-lm's own
+    caches, which keep every row."""
     model = _known()
     caches: list[Any] = [KVCache() for _ in range(3)]
     hidden = model.model(mx.array([text]), cache=caches)
@@ -68,7 +68,7 @@ def read(text: list[int]) -> tuple[mx.array, dict[str, tuple[mx.array, mx.array]
 def trained(
     texts: list[list[int]], rounds: int, shape: AssistantShape = CLUSTERED, steps: int = 2
 ) -> AssistantHead:
-    """An assistant that has learnt these texts so many steps deep, each reading the true token before."""
+    """An assistant trained on these texts, `steps` steps deep, each reading the true token before."""
     head = head_for(target(), shape)
     studies = [_study(text, steps) for text in texts]
 
@@ -93,7 +93,7 @@ def trained(
 
 
 def _study(text: list[int], steps: int) -> tuple[mx.array, mx.array, dict[str, Seen]]:
-    """Each place of a text as one of a batch: the tokens from the next on, and what is read there."""
+    """A text as a batch, a row per position: the tokens from the next on, and what a draft there reads."""
     hidden, kept = read(text)
     ends = np.arange(2, len(text) - steps - 1)
     ids = mx.array([text[end + 1 : end + steps + 2] for end in ends])
@@ -159,7 +159,7 @@ def _layer(w: Weights, at: str, x: np.ndarray, kind: str, kept: list[np.ndarray]
 
 
 def _turned(q: np.ndarray, place: int, kind: str) -> np.ndarray:
-    """Proportional positions: a quarter of a full layer's pairs turn, by the width of all of them."""
+    """Proportional rope: a quarter of a full layer's pairs are rotated, at frequencies of the full width."""
     half = q.shape[-1] // 2
     theta, turns = (10_000.0, half) if kind == SLIDING else (1_000_000.0, half // 4)
     angles = place * np.where(np.arange(half) < turns, theta ** (-np.arange(half) / half), 0)

@@ -1,4 +1,4 @@
-"""Heads that draft blocks for the target of `heads.py`: random ones, and ones that know some texts of it."""
+"""Heads that draft blocks for the target of `heads.py`: random ones, and ones trained on its texts."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ DSPARK = replace(SHAPE, markov_rank=8, from_anchor=True)
 
 
 def random_head(shape: DFlashShape, seed: int = 5) -> DFlashHead:
-    """None of whose norms is one."""
+    """A random head; no norm's weight is one."""
     head, keys = DFlashHead(shape, target()), iter(mx.random.split(mx.random.key(seed), 80))
     settled(head, seed, spread=0.7)
     head.update(tree_map(lambda x: x + 0.2 * mx.random.normal(x.shape, key=next(keys)), head.parameters()))
@@ -46,7 +46,7 @@ class Whole:
 
 
 def trained(shape: DFlashShape, texts: list[list[int]], first: int, rounds: int) -> DFlashHead:
-    """A head that has learnt what follows each place of these texts, from `first` on."""
+    """A head trained to guess what follows each position of these texts, from `first` on."""
     head = settled(DFlashHead(shape, target()), 5, spread=1.0)
     assert isinstance(head, DFlashHead)
     return taught(head, texts, [states_of(text) for text in texts], first, rounds)
@@ -55,7 +55,7 @@ def trained(shape: DFlashShape, texts: list[list[int]], first: int, rounds: int)
 def taught(
     head: DFlashHead, texts: list[list[int]], read: list[list[mx.array]], first: int, rounds: int
 ) -> DFlashHead:
-    """The head, having learnt that; `read` is what the tapped layers of its target make of each text."""
+    """Train the head so; `read` are the outputs of its target's tapped layers for each text."""
     shape, room = head.shape, head.shape.room
     length = len(texts[0]) - room
     ends = mx.arange(first, length)
@@ -79,7 +79,7 @@ def taught(
         before = mx.concatenate([given[:, length : length + 1], wanted[:, :-1]], axis=1)
         if shape.markov_rank:
             logits = logits + head.markov_head(before)
-        if shape.selector:  # among all tokens, or it would learn of few
+        if shape.selector:  # over all tokens, or it would learn only a few
             choice = head.candidate_selector
             edges = choice.predecessor_codebook(before) * choice.hidden_projection(rows)
             logits = logits + edges @ choice.successor_codebook.weight.T
@@ -93,7 +93,7 @@ def taught(
 
 
 def by_hand(head: DFlashHead, **more: Any) -> DFlash:
-    """The same from its equations."""
+    """The head by its equations, in numpy."""
     weights = arrays(dict(tree_flatten(head.parameters())))  # type: ignore[arg-type]
     table = arrays({"rows": target().model.embed_tokens.weight})["rows"]  # type: ignore[union-attr]
     weights = {name.replace("_codebook.weight", "_codebook"): x for name, x in weights.items()}

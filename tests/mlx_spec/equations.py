@@ -1,4 +1,4 @@
-"""Published models once more, in numpy, from their equations alone: what the program's own must agree with.
+"""Published models in numpy, from their equations alone, to compare with the program's own.
 
 Rows are computed one text at a time and without caches. Weights are named as in the published files.
 """
@@ -14,7 +14,7 @@ Weights = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of a layer."""
+    """Sizes of a layer."""
 
     heads: int
     kv_heads: int
@@ -33,7 +33,7 @@ def normed(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
 
 
 def turned(x: np.ndarray, positions: np.ndarray, theta: float) -> np.ndarray:
-    """Rotary positions of `[heads, rows, dim]`; a number's partner is half the dim away."""
+    """Rotary positions of `[heads, rows, dim]`; the two numbers of a pair are half the dim apart."""
     half = x.shape[-1] // 2
     angles = positions[:, None] * theta ** (-np.arange(half) / half)
     a, b = x[..., :half], x[..., half:]
@@ -57,7 +57,7 @@ def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray) -> n
 
 
 def self_attention(w: Weights, at: str, x: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """Causal, with norms of queries and keys where the file has them."""
+    """Causal attention, with norms of queries and keys if the file has them."""
     q, k, v = (x @ w[f"{at}.{name}_proj.weight"].T for name in "qkv")
     q, k, v = by_head(q, sizes.heads), by_head(k, sizes.kv_heads), by_head(v, sizes.kv_heads)
     if f"{at}.q_norm.weight" in w:
@@ -73,7 +73,7 @@ def mlp(w: Weights, at: str, x: np.ndarray) -> np.ndarray:
 
 
 def states(w: Weights, ids: list[int], layers: int, sizes: Sizes) -> list[np.ndarray]:
-    """What enters layer 0, 1, ..., and what leaves the last: `[rows, dim]` each."""
+    """Inputs of layer 0, 1, ..., and the output of the last: `[rows, dim]` each."""
     x = w["model.embed_tokens.weight"][ids]
     found = [x]
     for i in range(layers):
@@ -148,9 +148,9 @@ class DFlash:
     mask: int
     from_anchor: bool = False
     window: int | None = None
-    """Of layers that slide: the first ones, as many as there are but one."""
+    """Of all layers but the last; None: no windows."""
     causal: bool | None = None
-    """None: layers that slide are."""
+    """None: layers with a window are."""
     top: int = 0
     """Tokens that DFlash2 chooses among."""
 
@@ -202,7 +202,7 @@ class DFlash:
         return normed(x, w["norm.weight"], sizes.eps)
 
     def _convolutions(self, at: str, y: np.ndarray) -> list[Callable[[np.ndarray], np.ndarray]]:
-        """DFlash2's, before and after a part; nothing where there are none."""
+        """DFlash2's, before and after a part of a layer, if it has any."""
         if f"{at}.base_kernel" not in self.w:
             return [lambda x: x] * 2
         base = self.w[f"{at}.base_kernel"]

@@ -1,4 +1,4 @@
-"""Cases of several kinds of settings: a few in every run, all of them in `make slow`."""
+"""Combinations of settings: a few in every run, all of them in `make slow`."""
 
 import itertools
 from collections.abc import Collection, Iterable

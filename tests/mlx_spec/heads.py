@@ -1,4 +1,4 @@
-"""Heads on tiny targets, and what they should draft, computed from nothing but the text."""
+"""Heads on tiny targets, and what they should draft, computed from the text alone."""
 
 import itertools
 import random
@@ -34,7 +34,7 @@ def head_for(model: nn.Module, seed: int = 5, tokens: tuple[int, ...] = tuple(ra
 
 
 def trained(texts: list[list[int]], rounds: int) -> EagleHead:
-    """A head that has learnt these texts of `target` by heart, more or less."""
+    """A head overfitted to these texts of `target`."""
     head = head_for(target())
     studies = [study.study(tapped(), study.Text(text, 0, True)) for text in texts]
     batch = Batch(studies, places(head.shape.tokens, VOCAB))
@@ -43,7 +43,7 @@ def trained(texts: list[list[int]], rounds: int) -> EagleHead:
 
 
 def learn(head: nn.Module, batch: Batch, guesses: Callable[[], unroll.Guesses], rounds: int) -> None:
-    """Fit a head to what it should have guessed of a batch."""
+    """Train a head on a batch."""
     optimizer = optimizers.Adam(3e-3)
     gradient = nn.value_and_grad(
         head, lambda: unroll.loss(guesses(), mx.maximum(batch.labels, 0), batch.probs, batch.counted)
@@ -60,7 +60,7 @@ def tapped() -> Model:
 
 
 def states_of(text: list[int]) -> list[mx.array]:
-    """What the target makes of each token, `[1, tokens, dim]` by tapped layer: by one plain pass."""
+    """The target's hidden states, `[1, tokens, dim]` by tapped layer, from one plain pass."""
     output = tapped().forward(Pass(mx.array([text]), Length.exact(0)))
     return [output.hidden[layer] for layer in TAPS]
 
@@ -77,7 +77,7 @@ def drafts(
 
 
 class Uneven(Fixed):
-    """A controller that lets others have rounds: the drafter gets some, of these lengths."""
+    """A policy with these draft lengths in turn; at 0 the round is plain."""
 
     def __init__(self, lengths: Sequence[int]):
         self._lengths = itertools.cycle(lengths)

@@ -1,4 +1,4 @@
-"""Medusa heads on a tiny target, and what they should draft, computed from nothing but the text."""
+"""Medusa heads on a tiny target, and what they should draft, computed from the text alone."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ HEADS = 4
 
 
 def target(seed: int = 0) -> nn.Module:
-    """Its last norm changes what it reads: without it, or with it twice, heads would guess otherwise."""
+    """A model whose last norm matters: without it, or with it twice, heads would guess other tokens."""
     model: Any = tiny_llama(seed)
     model.model.norm.weight = 0.5 + mx.random.uniform(shape=(32,), key=mx.random.key(seed))
     return model
@@ -27,12 +27,12 @@ def head_for(
     model: nn.Module, tokens: tuple[int, ...] = tuple(range(VOCAB)), *, layers: int = 1, shared: bool = True
 ) -> MedusaHead:
     shape = MedusaShape(HEADS, layers, 32, VOCAB, tokens, shared)
-    mx.random.seed(5)  # of the biases, which stay as they begin
+    mx.random.seed(5)  # for the biases, which `settled` leaves
     return settled(MedusaHead(shape, model), 5, spread=1.0)  # type: ignore[return-value]
 
 
 def trained(texts: list[list[int]], rounds: int) -> MedusaHead:
-    """Heads that know these texts of `target`, more or less."""
+    """Heads overfitted to these texts of `target`."""
     model = target()
     head, tapped = head_for(model, layers=2), Model(target(), taps=medusa_taps(model))
     batch = Batch([study.study(tapped, study.Text(text, 0, True)) for text in texts],
@@ -47,7 +47,7 @@ def trained(texts: list[list[int]], rounds: int) -> MedusaHead:
 
 
 def guesses(head: MedusaHead, text: list[int]) -> np.ndarray:
-    """Logits `[heads, vocab]` after `text`, -inf for what heads do not know: by the paper's equations."""
+    """Logits `[heads, vocab]` after `text`, -inf outside the heads' vocabulary: by the paper's equations."""
     model: Any = target()
     state, found = np.array(model.model(mx.array([text[:-1]]))[0, -1]), np.full((HEADS, VOCAB), -np.inf)
     for i in range(HEADS):

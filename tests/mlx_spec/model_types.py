@@ -1,4 +1,4 @@
-"""Every model type of the installed mlx-lm, built tiny with random weights, and what we do with it.
+"""Every model type of the installed mlx-lm, built tiny with random weights, and how our engine runs it.
 
     python -m tests.mlx_spec.model_types --write docs/model-types.md
 
@@ -96,7 +96,7 @@ OWN_TEXT = {
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of one type."""
+    """The result for one type."""
 
     name: str
     outcome: str
@@ -171,7 +171,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def check_apart(name: str) -> Result:
-    """`check` in a process of its own: a type that brings its process down brings down nothing else."""
+    """`check` in a process of its own, as a type may crash it."""
     command = [sys.executable, "-m", "tests.mlx_spec.model_types", "--check", name]
     environment = {**os.environ, "MLX_DISABLE_COMPILE": "1", "MLX_SPEC_BLAS": "reference"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

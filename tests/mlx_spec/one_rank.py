@@ -27,7 +27,7 @@ TOKENS, LIMIT = 16, 256
 
 
 def model(noise: float = 0.0) -> Model:
-    """Random, the same in every process."""
+    """A random model, the same in every process."""
     made = Model(
         ModelArgs(
             model_type="llama", rms_norm_eps=1e-5, hidden_size=32, num_hidden_layers=2, intermediate_size=64,
@@ -45,7 +45,7 @@ def model(noise: float = 0.0) -> Model:
 
 
 class Moody:
-    """Plans by chance, on each rank another way: as where clocks differ."""
+    """Plans at random, differently on each rank, as if their clocks differed."""
 
     def of(self, texts: int) -> "Moody":
         return self
@@ -75,7 +75,7 @@ def leave(done: int, total: int) -> None:
 
 
 def read_at_another_pace(ranks: Ranks, engine: SharedEngine) -> None:
-    """What takes one rank long takes the other no time."""
+    """Prefill is slower on later ranks."""
     read = engine.target.read
 
     def timed(*given: Any) -> None:

@@ -27,7 +27,7 @@ def head_for(shape: EagleShape = SHAPE, embeds: bool = True, seed: int = 5) -> P
 
 
 def trained(texts: list[list[int]], rounds: int) -> PEagleHead:
-    """A head that has learnt what follows each place of these texts, `DEPTH` tokens at once."""
+    """A head trained to guess what follows each position of these texts, `DEPTH` tokens at once."""
     head = head_for()
     rows, hidden, known, labels, places = [], [], [], [], []
     for text in texts:

@@ -30,7 +30,7 @@ def example() -> Drafter:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
-def test_the_drafter_of_the_docs_works_and_changes_no_word(temperature):
+def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
     options = {"max_tokens": 80, "temperature": temperature, "seed": 1}
     wanted = text(Engine(target, context_limit=400), ids, **options)
@@ -56,7 +56,7 @@ def test_names_joined_by_a_plus_let_those_drafters_take_part_and_no_other():
 
 
 class Foreign(Drafter):
-    """Tokens that the target does not have."""
+    """Drafts ids that the target does not have."""
 
     name = "foreign"
 
@@ -81,7 +81,7 @@ def of_nan() -> ModelDrafter:
         usual=[(Foreign, "token"), (of_nan, "coupled"), (of_nan, "block")],
     ),
 )
-def test_a_broken_drafter_costs_speed_and_never_a_word(make, rule):
+def test_a_broken_drafter_costs_speed_and_changes_no_text(make, rule):
     target, ids = one_layer(0), prompt(9, 1)
     engine, wanted = Engine(target, [make()], context_limit=400), reference(target, ids, 40)
     # At so low a temperature only the likeliest token can be drawn: none of the draft's may appear.
@@ -91,7 +91,7 @@ def test_a_broken_drafter_costs_speed_and_never_a_word(make, rule):
 
 
 @pytest.mark.parametrize("length", [None, 4])
-def test_a_draft_model_rests_beyond_its_own_context(length):
+def test_a_draft_model_does_not_draft_beyond_its_own_context(length):
     target, ids = one_layer(0), prompt(9, 1)
     engine = Engine(target, [ModelDrafter(nearly(one_layer), context_limit=40)], context_limit=400)
     rounds = list(engine.generate(ids, Options(max_tokens=80, draft_length=length, drafter="model")))

@@ -1,4 +1,7 @@
-"""Several texts in one loop: each is the text of its own run (`test_rows.py` has the mutants)."""
+"""Several texts in one batch: each is the text of a run alone (`test_rows.py` has the mutants)."""
+
+import gc
+import weakref
 
 import pytest
 
@@ -62,3 +65,19 @@ def test_three_ragged_texts_take_trees(shape, make, kv_bits, temperature):
     engine = Engine(make(0), [Branching(nearly(make, noise=0.1), shape)], context_limit=512, kv_bits=kv_bits)
     sampled = {"temperature": temperature, "seed": 4}
     assert written(engine, drafter="branching", draft_length=8, **sampled) == alone(engine, **sampled)
+
+
+def test_nothing_is_kept_of_a_text_that_is_cancelled_before_it_began():
+    class Report:
+        def __call__(self, done: int, total: int) -> None: ...
+
+    rows = engine_of(one_layer(), context_limit=512).rows(1)
+    first, report = rows.add(prompt(9, 0), Options(max_tokens=4)), Report()
+    kept = weakref.ref(report)
+    rows.cancel(rows.add(prompt(9, 1), Options(), progress=report))
+    del report
+    while rows.busy:
+        rows.step()
+    assert len(first.tokens) == 13
+    gc.collect()
+    assert kept() is None

@@ -1,4 +1,4 @@
-"""Buffers go back exactly, never write out of bounds, and are never copied whole in a round."""
+"""Buffers are rewound exactly, never write out of bounds, and are never copied whole in a round."""
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -31,7 +31,7 @@ def quantizable_with_a_window(seed: int) -> nn.Module:
 
 
 def furthest(model: Model, ids: list[int], bits: int | None = None) -> float:
-    """How far its rows are from those of a fresh start."""
+    """The largest difference of its rows from those of a fresh start."""
     fresh = Model(model.model, bits)
     fresh.prefill(ids, count := model.seen[0])
     pairs = [
@@ -115,8 +115,8 @@ def test_a_round_copies_no_cache():
     assert grown < 0.75 * layer, f"rounds needed {grown} bytes beside a cache of {cache}"
 
 
-def test_a_held_handle_makes_the_copy_that_the_peak_would_show():
-    """The mutant of the test above: what it measures does appear when a buffer is held elsewhere."""
+def test_mutant_a_buffer_held_elsewhere_is_copied_and_shows_in_the_peak():
+    """The test above would see a copy."""
     buffer = Buffer()
     big = mx.zeros((1, 4, 8192, 64))
     buffer.write(big, big, 0, 8192)
@@ -151,7 +151,7 @@ def test_quantized_weights_give_mlx_lm_text_drafted_or_not(settings):
 
 
 class Positional(nn.Module):
-    """Needs its offset as a number, as `mx.arange` does."""
+    """A model that needs its offset as a number, as `mx.arange` does."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Calibration: left at any time it is of use, and the engine answers as if nothing had happened."""
+"""Calibration can be stopped at any time, and leaves the engine's answers as they were."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows():
     )
 
 
-def test_measuring_stops_when_its_time_is_over_or_nobody_wants_more():
+def test_measuring_stops_when_its_time_is_over_or_when_it_is_left():
     engine = an_engine()
     assert Calibration(engine).costs().plain is None
     calibration = Calibration(engine)
@@ -82,8 +82,8 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
 
 
-def test_measuring_that_is_left_and_not_finished_leaves_nothing_that_was_not_read():
-    """Its text is made of token 1: a prompt of the same must be read all the same."""
+def test_measuring_leaves_no_rows_of_its_made_up_text():
+    """That text is made of token 1: a prompt of the same tokens must still be read."""
     engine, ids = an_engine(), [1] * 20
     wanted = text(engine, ids, max_tokens=20)
     for _ in Calibration(engine).run(60.0):

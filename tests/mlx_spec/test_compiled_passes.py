@@ -43,7 +43,7 @@ def compiling(monkeypatch):
 
 
 def twice(engine: Engine, **options) -> list[list[int]]:
-    """Over a border where buffers grow, and in a second turn."""
+    """Two turns, past the length at which buffers grow."""
     return [text(engine, prompt(225, 1), max_tokens=48, **options) for _ in range(2)]
 
 
@@ -66,7 +66,7 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
 
 
 def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
-    """A round that builds one shows nothing of what rounds cost."""
+    """A round that builds one is not steady."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
     length, built = 130, [0]
     for read in engine.generate(prompt(130, 1), Options(max_tokens=300, **DRAFTED)):
@@ -91,7 +91,7 @@ def test_graphs_for_few_rows_are_kept_for_the_next_text():
 
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
-    """Else every pass would read the rows of the long one, and their memory would stay taken."""
+    """Else every pass would read the rows of the long one, and their memory would not be freed."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=2000)
     wanted = text(engine, prompt(20, 2), max_tokens=40, **DRAFTED)
     text(engine, prompt(700, 1), max_tokens=40, **DRAFTED)
@@ -101,7 +101,7 @@ def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
 
 
 class AsksTheDevice(nn.Module):
-    """A model whose code looks at a value while its graph is built."""
+    """A model whose code reads a value from the device while its graph is built."""
 
     def __init__(self, inner):
         super().__init__()

@@ -1,6 +1,6 @@
 """Chats of random turns, cancels, stops, options and drafters, each turn against a fresh plain engine.
 
-Long: run by `make slow`.
+Slow: run by `make slow`.
 """
 
 import random

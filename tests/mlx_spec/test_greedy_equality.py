@@ -35,7 +35,7 @@ PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5
 )
 def test_greedy_text_is_that_of_mlx_lm(name, length):
     ids = PROMPTS[length]
-    # Enough to show a cache that does not go back; a short prompt's text has to leave the windows behind.
+    # Enough to show a cache that is not rewound; a short prompt's text has to outgrow the windows.
     target, count = ARCHITECTURES[name](0), max(20, 40 - len(ids))
     wanted = reference(target, ids, count)
     assert len(set(wanted)) > 10, "a text that repeats one token proves nothing"
@@ -52,7 +52,7 @@ def test_greedy_text_is_that_of_mlx_lm(name, length):
     ("name", "length"), grid(("llama", "gemma3"), PROMPTS, usual=[("llama", 70), ("gemma3", 7)])
 )
 def test_a_target_that_is_not_rewound_is_caught(name, length, monkeypatch):
-    """The broken mutant: rejected rows stay in the cache, as in mlx-lm's D1."""
+    """Mutant: rejected rows stay in the cache, as in mlx-lm's D1."""
     target, ids = ARCHITECTURES[name](0), PROMPTS[length]
     wanted = reference(target, ids, 24)
     engine = engine_of(target, nearly(ARCHITECTURES[name], noise=0.3), context_limit=2048)
@@ -94,7 +94,7 @@ def test_no_rounding_differs_between_plain_and_drafted_rows():
 
 
 def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds():
-    """The target drafts for itself: one token out of step and it would not accept everything."""
+    """The target drafts for itself: if it were one token out of step, not all would be accepted."""
 
     class InTurn(Fixed):
         lengths = iter([3, 0, 0, 2, 0, 5, 1, 1, 0, 0, 0, 4] * 20)

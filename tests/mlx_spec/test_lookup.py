@@ -38,7 +38,7 @@ def test_the_longest_match_is_that_of_a_naive_search(alphabet):
 
 
 def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) -> list[int]:
-    """What it drafts after `text`; nothing where it is no candidate."""
+    """What it drafts after `text`; nothing without a candidate."""
     drafter.begin([text], [documents])
     if not drafter.candidates(Length.exact(len(text))):
         return []
@@ -57,7 +57,7 @@ def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) ->
     ],
     ids=["the latest of two", "too short a match", "past its own end"],
 )
-def test_what_followed_the_latest_match_is_drafted(tokens, drafted):
+def test_the_continuation_of_the_latest_match_is_drafted(tokens, drafted):
     assert copied(LookupDrafter(), tokens, 3) == drafted
 
 
@@ -74,7 +74,7 @@ def test_another_conversation_forgets_the_last_one():
 
 
 def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
-    """A target that repeats its text: `auto` goes over to lookup once the text copies itself."""
+    """A target that repeats its text: `auto` switches to lookup once the text copies itself."""
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = engine_of(target, tiny_llama(1), context_limit=2048)
     ids = prompt(6, 1)

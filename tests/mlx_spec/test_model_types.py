@@ -1,4 +1,4 @@
-"""docs/model-types.md says what is true of the mlx-lm that is installed."""
+"""docs/model-types.md is right for the installed mlx-lm."""
 
 import re
 from pathlib import Path
@@ -30,6 +30,6 @@ def test_chunked_sliding_and_expert_layers_give_mlx_lm_text(name, how):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, outcome in ROWS.items() if outcome == "works"])
-def test_a_type_that_works_on_the_page_works_here(name):
+def test_a_type_that_works_by_the_page_works_here(name):
     result = check_apart(name)
     assert result.outcome == "works", result

@@ -1,4 +1,4 @@
-"""Options and token ids refuse what makes no sense, in a sentence; NumPy's integers become Python's."""
+"""Invalid options and token ids are refused with a full sentence; NumPy's integers become Python's."""
 
 import subprocess
 import sys
@@ -79,7 +79,7 @@ print(type(good.max_tokens), type(good.seed), type(good.top_p))
 
 
 def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_numpy_are_not():
-    """In a process where no annotations are checked, as for a user; a crash of it fails the test."""
+    """In a process that does not check annotations, as for a user; if it crashes, the test fails."""
     code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
     *refused, last = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(refused) == 5 * 6 + 4 * 4 + 4 + 10 + 2

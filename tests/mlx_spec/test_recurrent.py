@@ -1,4 +1,4 @@
-"""Recurrent layers go back exactly: the text is mlx-lm's own, and the states are those of a fresh start.
+"""Recurrent layers are rewound exactly: the text is mlx-lm's own, and the states are those of a fresh start.
 
 Broken versions that must be caught: states that are not rewound, windows that are not, a state after
 one token too many or too few, a draft model that forgets its later steps.
@@ -122,7 +122,7 @@ def test_a_changed_turn_goes_on_from_the_last_place_kept(name):
     engine = pair(name)
 
     def checked(ids: list[int], **options) -> int:
-        """How many tokens were not read again."""
+        """How many tokens were cached."""
         assert text(engine, ids, **options) == reference(engine.target.model, ids, TOKENS)
         return engine.stats([]).cached_tokens
 
@@ -172,7 +172,7 @@ def test_mutant_states_of_the_wrong_place_are_caught(name, owner, mutant, monkey
     assert text(engine, IDS, **DRAFTED) != reference(engine.target.model, IDS, TOKENS)
 
 
-def test_mutant_draft_steps_that_nobody_can_go_back_into_are_caught(monkeypatch):
+def test_mutant_draft_steps_that_cannot_be_rewound_into_are_caught(monkeypatch):
     engine = pair("lfm2", noise=0.2)
     monkeypatch.setattr(Model, "follow", Model.forward)
     with pytest.raises(AssertionError, match="begins before"):

@@ -1,4 +1,4 @@
-"""Texts that join and leave between rounds: each is the text of its own run, whatever the others do."""
+"""Texts that join and leave between rounds: each is the text of a run alone, whatever the others do."""
 
 import random
 from collections import defaultdict
@@ -32,12 +32,12 @@ from tests.mlx_spec.tiny_models import (
 )
 
 SHARED = prompt(70, 5)
-"""How most prompts begin."""
+"""Prefix of most prompts."""
 
 
 @pytest.fixture(autouse=True)
 def a_piece_between_two_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short prompts too are read while others are written."""
+    """Read prompts in such small pieces that short ones too are read between rounds."""
     monkeypatch.setattr(rows_module, "WAIT", 1e-4)
 
 
@@ -68,7 +68,7 @@ def alone(engine: Engine, requests: list[tuple[list[int], Options]]) -> list[lis
 
 
 def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int, seed: int):
-    """Texts and which were cancelled: requests come a few at a time, and one in five is cancelled."""
+    """(texts, which were cancelled): requests come a few at a time, and one in five is cancelled."""
     rng, rows, coming = random.Random(seed), engine.rows(most), list(requests)
     given: list[Text] = []
     texts, cancelled = defaultdict[int, list[int]](list), set[int]()
@@ -109,18 +109,18 @@ def test_texts_that_join_and_leave_are_those_of_single_runs(drafter, length, mos
 
 
 @pytest.mark.parametrize("name", grid(ARCHITECTURES, usual=[("llama_sliding",), ("gemma4_shared",)]))
-def test_so_they_are_with_windows_and_shared_layers(name):
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_windows_and_shared_layers(name):
     make = ARCHITECTURES[name]
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=512)
     assert is_right(engine, asked(2, 6, drafter="model", draft_length=2), seed=2)
 
 
-def test_so_they_are_with_quantized_caches():
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_quantized_caches():
     engine = engine_of(quantizable(0), nearly(quantizable), context_limit=512, kv_bits=8)
     assert is_right(engine, asked(3, 8, drafter="model", draft_length=3))
 
 
-def test_so_they_are_with_drafters_on_the_target():
+def test_texts_that_join_and_leave_are_those_of_single_runs_with_drafters_on_the_target():
     target = tiny_llama(0)
     drafters = [LayerSkipDrafter(target, [0]), RecyclingDrafter(), LookupDrafter()]
     engine = Engine(target, drafters, context_limit=512)
@@ -164,7 +164,7 @@ def _wanted() -> list[list[int]]:
 
 
 def unbroken() -> tuple[Engine, list[tuple[list[int], Options]], list[list[int]]]:
-    """What is to be broken, and what it writes while it is not."""
+    """An engine, requests, and the texts that it writes unless it is broken."""
     engine = engine_of(one_layer(), nearly(one_layer, noise=0.1), context_limit=512)
     return engine, asked(6, 10, drafter="model", draft_length=3), _wanted()
 
@@ -213,7 +213,7 @@ def test_a_text_that_is_cancelled_before_it_began_is_never_read():
 
 @pytest.mark.parametrize(("prompts", "longest"), [(1, 0.25), (3, 0.75), (7, 1.0)])
 def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, prompts, longest):
-    """On a clock that goes on with prompts alone: 5 ms a token."""
+    """On a clock that only prefill moves: 5 ms a token."""
     now, gaps = [1.0], []
 
     def clock() -> float:
@@ -243,7 +243,7 @@ def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, pro
     assert longest - 0.01 < max(gaps) <= longest + 1e-3 and sum(gaps) > 7
 
 
-def test_what_prompts_begin_with_is_read_once(monkeypatch):
+def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
     engine, honest, read = engine_of(one_layer(), nearly(one_layer), context_limit=1024), Model.read, []
 
     def counted(self, stop, *args, **more):

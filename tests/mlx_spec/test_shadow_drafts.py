@@ -1,4 +1,4 @@
-"""A drafter that rests tells what it would have drafted: right, and without touching the text."""
+"""Shadow drafts are right, and change no text."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -22,7 +22,7 @@ TOKENS = 40
 
 
 class Asking(Fixed):
-    """Plans plain rounds, after every few a shadow draft or, by turns, a draft."""
+    """Plans plain rounds, and after every few of them, in turn, a shadow draft or a draft."""
 
     def __init__(self, every: int):
         self.every = every
@@ -48,20 +48,20 @@ class Asking(Fixed):
 
 
 class Copying(Asking):
-    """Takes every candidate."""
+    """Drafts whenever there is a candidate."""
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         return (candidates[0], 2) if candidates else (NO_CANDIDATE, 0)
 
 
 def other() -> nn.Module:
-    """Right about every other time."""
+    """A draft model that is right about half the time."""
     return nearly(tiny_llama, 1, noise=0.3)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("prompt", [PROMPT, PROMPT * 6], ids=["short", "far behind"])
-def test_shadow_drafts_change_nothing_and_a_twin_of_the_target_was_right_every_time(temperature, prompt):
+def test_shadow_drafts_change_nothing_and_a_copy_of_the_target_is_always_right(temperature, prompt):
     engine, policy = engine_of(tiny_llama(1), tiny_llama(1), context_limit=512), Asking(5)
     options = {"max_tokens": TOKENS, "temperature": temperature, "seed": 7}
     wanted = text(engine, prompt, drafter="none", **options)
@@ -102,7 +102,7 @@ def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(t
     assert any(wanted) and not all(wanted)
 
 
-def test_lookup_knows_without_being_asked():
+def test_lookup_gives_shadow_results_in_every_round():
     lookup = LookupDrafter()
     text = [1, 2, 3, 4, 5, 6, 7, 8]
     lookup.begin([[*text, 1, 2, 3]], [()])

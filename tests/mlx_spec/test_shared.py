@@ -1,4 +1,4 @@
-"""One text written by several processes, which have a part of the target's layers each."""
+"""One text written by several processes, each with a part of the target's layers."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.on_ranks import ends, start_ranks
 
 
 def written_by(count: int, folder: Path) -> dict[str, Any]:
-    """What rank 0 printed, once all ended in order."""
+    """What rank 0 printed; all ranks must end without an error."""
     (code, out, err), *others = ends(start_ranks(count, ["tests.mlx_spec.one_rank"], folder))
     assert code == 0, err
     assert all(other[:2] == (0, "") for other in others), others
@@ -59,7 +59,7 @@ def test_four_ranks_write_what_two_write(two: dict[str, Any], tmp_path: Path) ->
 
 @pytest.fixture
 def ranks(monkeypatch: pytest.MonkeyPatch) -> "Twin":
-    """Rank 0 of two; what it sends comes back as the other's."""
+    """Rank 0 of two; the other one sends the same as it does."""
     return Twin(monkeypatch)
 
 
@@ -78,7 +78,7 @@ class Twin(Ranks):
         return mx.concatenate([own, other])
 
 
-def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
+def test_an_undamaged_message_is_accepted(ranks: Twin) -> None:
     assert ranks.decide([3, 4])[:2] == [3, 4]
     ranks.compare("the same")
 
@@ -87,14 +87,14 @@ def test_a_message_that_arrives_as_it_was_sent_is_taken(ranks: Twin) -> None:
 def test_a_message_with_one_number_changed_is_refused(ranks: Twin, place: int) -> None:
     ranks.decide([3, 4])
     ranks.changed = {place: 77}
-    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+    with pytest.raises(RankLost, match="A message of rank 1 arrived damaged"):
         ranks.decide([3, 4])
 
 
-def test_a_message_of_before_is_refused(ranks: Twin) -> None:
+def test_an_earlier_message_is_refused(ranks: Twin) -> None:
     ranks.decide([3, 4])
     ranks.late = ranks.last
-    with pytest.raises(RankLost, match="What rank 1 sent arrived broken"):
+    with pytest.raises(RankLost, match="A message of rank 1 arrived damaged"):
         ranks.decide([3, 4])
 
 

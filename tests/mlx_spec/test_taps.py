@@ -1,4 +1,4 @@
-"""Hidden states of the target reach drafters: of every pass, every row, and its logits stay the same."""
+"""Hidden states of every pass and row of the target reach drafters, and its logits stay the same."""
 
 import mlx.core as mx
 import pytest

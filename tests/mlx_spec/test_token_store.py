@@ -1,4 +1,4 @@
-"""The store of documents against a search of every place; stores that are one token off are noticed."""
+"""The store of documents against a search of every place; stores that are one token off are caught."""
 
 import random
 
@@ -11,7 +11,7 @@ Documents = list[list[int]]
 
 
 def longest_ending_in(documents: Documents, text: list[int]) -> int:
-    """That something follows."""
+    """Length of the longest match that is followed by a token."""
     for size in range(min(len(text), DEPTH), 0, -1):
         ending = text[-size:]
         if any(d[i : i + size] == ending for d in documents for i in range(len(d) - size)):

@@ -80,7 +80,7 @@ def test_a_tree_in_a_quantized_cache_gives_the_plain_text(bits):
 
 
 @pytest.mark.parametrize(("length", "context"), [(1, 20), (3, 2), (30, 20)])
-def test_penalties_see_the_way_to_each_row(length, context):
+def test_penalties_see_the_path_to_each_row(length, context):
     engine, ids = branching(one_layer, "binary"), prompt(length, 8)
     options = {"repetition_penalty": 1.4, "repetition_context": context, "temperature": 0.8, "max_tokens": 30}
     assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
@@ -104,7 +104,7 @@ def one_after_the_other(draft: Draft, honest=Tree.of) -> Tree | None:
 
 
 def not_moved(self, start, path):
-    """Rows stay where they are."""
+    """Mutant: accepted rows are not moved together."""
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_walk_goes_to_the_child_that_is_the_targets_own_and_no_further():
         return path.tolist()[: accepted.item() + 1]  # type: ignore[index,operator]
 
     assert walked([3, 0, 0, 0, 0, 0]) == [0]
-    assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 hangs on another row"
+    assert walked([7, 8, 0, 0, 0, 0]) == [0, 1], "8 follows another row"
     assert walked([8, 0, 9, 0, 5, 0]) == [0, 2, 4, 5]
     assert walked([8, 0, 8, 0, 5, 0]) == [0, 2, 3]
 

@@ -1,7 +1,7 @@
-"""Turns of a chat, stops, limits, cancelling: what is left behind is always right.
+"""Turns of a chat, stops, limits, cancelling: the state afterwards is always right.
 
-D1 to D8 are mlx-lm's known defects of its speculative path; each has a test of its name here, but D4 (a token
-limit without a sense), which is in test_options.py.
+D1 to D8 are known defects of mlx-lm's speculative decoding; each has a test of its name here, except D4 (an
+invalid token limit), which is in test_options.py.
 """
 
 import mlx.core as mx
@@ -58,7 +58,7 @@ def test_d2_every_turn_of_a_chat_equals_a_fresh_start(make):
 
 
 @pytest.mark.parametrize("count", [20, 150], ids=["a tail of the first round", "a prefill"])
-def test_a_chat_that_goes_another_way_is_read_again_from_where_it_parts(count):
+def test_a_chat_that_branches_is_read_again_from_where_it_differs(count):
     target = one_layer(0)
     engine = engine_of(target, target, context_limit=2048)
     text(engine, prompt(200, 1), max_tokens=20, drafter="model", draft_length=3)
@@ -122,7 +122,7 @@ def test_max_tokens_is_exact(engine, drafter):
 
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flight):
-    """A draft that it cuts short shows nothing about costs."""
+    """A round whose draft it cuts short is not steady."""
     engine.drafts_in_flight = bool(in_flight)
     ids, model, places = prompt(9, 1), engine.target.model, set()
     wanted = reference(model, ids, 40)
@@ -206,7 +206,7 @@ def test_an_empty_prompt_a_missing_drafter_and_impossible_bits_are_refused(engin
 
 
 def test_a_round_waits_for_the_device_once(engine, monkeypatch):
-    """Blocking host reads, counted at MLX's own border; timed rounds also wait for their draft."""
+    """Blocking host reads, counted in MLX's functions; timed rounds also wait for their draft."""
     waits: list[str] = []
 
     def count(owner: object, name: str) -> None:
@@ -226,7 +226,7 @@ def test_a_round_waits_for_the_device_once(engine, monkeypatch):
 
 
 def test_an_answer_that_begins_to_draft_late_is_timed_then_and_once_in_64_rounds(engine):
-    """Otherwise a short one would show no shares of time."""
+    """Otherwise a short answer would have no `draft_share`."""
 
     class Late(Fixed):
         def choose(self, candidates, length):
@@ -243,7 +243,7 @@ def test_an_answer_that_begins_to_draft_late_is_timed_then_and_once_in_64_rounds
 def test_a_round_is_read_one_round_late(engine, monkeypatch):
     """While the host reads a round, the next one has been submitted: its draft steps, then itself.
 
-    Only the first, which nobody drafts, is read at once: a person waits for it.
+    Only the first, which is plain, is read at once: a person waits for it.
     """
     order, submit, read = [], mx.async_eval, Batch.read
     monkeypatch.setattr(
@@ -257,7 +257,7 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
 
 @pytest.mark.parametrize("length", [1, 2, 64, 65, 90])
 def test_a_short_tail_of_the_prompt_costs_no_pass_of_its_own(engine, length):
-    """The first round takes it along; only a longer prompt is read, and shown to be, before it."""
+    """The first round reads it; only a longer prompt is read, with progress reports, before it."""
     ids, reads = prompt(length, 3), []
     options = Options(max_tokens=12, drafter="model", draft_length=3)
     out = tokens(engine.generate(ids, options, progress=lambda done, total: reads.append(done)))

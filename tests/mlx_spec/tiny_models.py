@@ -20,7 +20,7 @@ VOCAB = 120
 
 @cache
 def normals(seed: int, shapes: tuple[tuple[int, ...], ...]) -> list[mx.array]:
-    """Drawing takes longer than all else that making a model does, and many tests make the same one."""
+    """Cached: drawing is the slowest part of making a model, and many tests make the same one."""
     keys = mx.random.split(mx.random.key(seed), 500)
     found = [mx.random.normal(shape, key=key) for shape, key in zip(shapes, keys, strict=False)]
     mx.eval(found)
@@ -28,7 +28,7 @@ def normals(seed: int, shapes: tuple[tuple[int, ...], ...]) -> list[mx.array]:
 
 
 def each_matrix(model: nn.Module, seed: int, change: Callable[[mx.array, mx.array], mx.array]) -> nn.Module:
-    """Its matrices changed, each with normal noise of its shape."""
+    """Change each matrix of a model, given normal noise of its shape."""
     arrays = dict(tree_flatten(model.parameters())).values()
     drawn = iter(normals(seed, tuple(x.shape for x in arrays if x.ndim > 1)))
 
@@ -46,7 +46,7 @@ def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
 
 
 def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
-    """A draft that is often right: the same model with noise on its weights."""
+    """A draft model that is often right: the same model with noise on its weights."""
     return each_matrix(make(seed), seed + 1000, lambda x, normal: x + noise * normal * mx.std(x))
 
 
@@ -61,12 +61,12 @@ def tiny_llama(
 
 
 def one_layer(seed: int = 0) -> nn.Module:
-    """For what knows no layers, turns and rounds: that each layer goes back is shown on the other models."""
+    """For tests that do not depend on layers; the other models show that every layer is rewound."""
     return tiny_llama(seed, layers=1)
 
 
 def quantizable(seed: int = 0) -> nn.Module:
-    """Its heads have 64 numbers, as many as MLX quantizes together."""
+    """A model whose heads have width 64, the group size of quantized caches."""
     return tiny_llama(seed, layers=1, dim=128, heads=2)
 
 
@@ -140,7 +140,7 @@ def together(engine: Engine, prompts: list[list[int]], options: list[Options]) -
 
 
 def ragged(engine: Engine, drafter: str, draft_length: int = 3) -> int:
-    """Three unlike texts written together are those of single runs; how many drafted tokens were accepted."""
+    """Check that three texts of different lengths are those of single runs. Returns accepted tokens."""
     prompts = [prompt(9, 1), prompt(20, 2), prompt(4, 3)]
     sampled = [Options(max_tokens=n, seed=n, temperature=t) for n, t in ((20, 0.0), (9, 0.8), (24, 0.8))]
     drafted = [replace(each, drafter=drafter, draft_length=draft_length) for each in sampled]

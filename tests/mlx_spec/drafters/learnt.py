@@ -1,4 +1,4 @@
-"""Drafters that learnt how a tiny target goes on after `PROMPT`, and what their equations say of a draft."""
+"""Drafters trained on a tiny target's continuations of `PROMPT`, and their drafts computed from equations."""
 
 import fcntl
 import os
@@ -38,9 +38,9 @@ class Learnt:
     """A kind of drafter.
 
     Args:
-        name: as it is asked for.
+        name: as in `Options.drafter`.
         kind: its class; tests put broken ones in its place.
-        learn: its model, taught with texts of the target for some rounds.
+        learn: makes its model, trained on texts of the target for some rounds.
         guesses: its logits `[depth, vocab]` after a text and the tokens drafted, by the equations.
     """
 
@@ -57,7 +57,7 @@ class Learnt:
         return Engine(self.target(), [self.make(broken or self.kind, model(self))], context_limit=400)
 
     def is_right(self, one: Proposed) -> bool:
-        """Whether a round drafted what it should; where the drafter may draft no token, both say so."""
+        """Whether a round drafted what it should; both have -inf for the same tokens."""
         logits, drafted = self.guesses(model(self), one.before, len(one.read.drafted))
         there = np.isfinite(logits)
         if (np.isfinite(one.logits) != there).any() or list(one.read.drafted) != drafted:
@@ -70,13 +70,13 @@ class Learnt:
         return all(map(self.is_right, rounds))
 
     def known(self, broken: type[Drafter] | None = None) -> list[Proposed]:
-        """Rounds of a text that it knows."""
+        """Rounds of a text that it was trained on."""
         return proposed(self.engine(broken), PROMPT, self.name, max_tokens=LENGTH, draft_length=DEPTH)
 
 
 @cache
 def _model(name: str) -> nn.Module:
-    """Taught once for all of pytest's workers."""
+    """Trained once for all of pytest's workers."""
     learnt, file = LEARNT[name], Path(os.environ["MLX_SPEC_TESTS_SHARE"]) / f"{name}.safetensors"
     plain = Engine(learnt.target(), context_limit=400)
     written = [text(plain, PROMPT, max_tokens=LENGTH, temperature=t, seed=SEED) for t in TEMPERATURES]
@@ -105,7 +105,7 @@ def _of_target() -> Weights:
 
 
 def taps_of(ids: list[int]) -> list[np.ndarray]:
-    """What the tapped layers of the heads' target make of all but the last token."""
+    """Outputs of the tapped layers of the heads' target for all but the last token."""
     return states(_of_target(), ids[:-1], 4, SIZES)[1:4]
 
 
@@ -196,7 +196,7 @@ LEARNT = {
 
 
 def late_features(kind: type[Any]) -> type[Drafter]:
-    """Reads what the target made of the token before."""
+    """Reads the target's features of the token before."""
 
     class LateFeatures(kind):
         def _first(self, context):
@@ -209,7 +209,7 @@ def late_features(kind: type[Any]) -> type[Drafter]:
 
 
 def keeps_its_own(kind: type[Any]) -> type[Drafter]:
-    """Takes the rows of what it drafted for those of the tokens that came to stand there."""
+    """Keeps the rows of its own draft for the tokens accepted there."""
 
     class KeepsItsOwn(kind):
         reads_again = False
@@ -229,7 +229,7 @@ def late_rows(kind: type[Any]) -> type[Drafter]:
 
 
 def late_state(kind: type[Any]) -> type[Drafter]:
-    """Reads what the target made of the token before, or of the first row."""
+    """Reads the target's state of the token before, or of the first row."""
 
     class LateState(kind):
         def observe(self, p, output, verdict):
@@ -240,7 +240,7 @@ def late_state(kind: type[Any]) -> type[Drafter]:
 
 
 def stale_state(kind: type[Any]) -> type[Drafter]:
-    """Reads the text's last token, whatever was accepted after it."""
+    """Reads the state of the text's last token before the draft, whatever was accepted."""
 
     class StaleState(kind):
         def observe(self, p, output, verdict):
@@ -252,7 +252,7 @@ def stale_state(kind: type[Any]) -> type[Drafter]:
 
 
 def late_heads(kind: type[Any]) -> type[Drafter]:
-    """Each place is guessed by the head of the place before."""
+    """Each position is guessed by the head of the position before."""
 
     class LateHeads(kind):
         def __init__(self, head):
@@ -264,7 +264,7 @@ def late_heads(kind: type[Any]) -> type[Drafter]:
 
 
 def same_state(kind: type[Any]) -> type[Drafter]:
-    """Every step reads what the target made of its last token."""
+    """Every step reads the target's last hidden state."""
 
     class SameState(kind):
         def draft(self, context, depth, verifier):

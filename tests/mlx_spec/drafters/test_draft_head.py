@@ -51,7 +51,7 @@ def test_a_cut_head_works_and_changes_no_text(rule, temperature):
 
 @pytest.mark.parametrize("kept", [[5, 1, 1, 3, VOCAB + 7], mx.array([1, 3, 5])], ids=["list", "array"])
 def test_a_head_is_the_same_whatever_the_order_of_its_tokens(kept):
-    """Ids for which the model has no row are left out: tokenizers know such."""
+    """Ids beyond the model's rows are left out: tokenizers have such ids."""
     ids, sorted_head, head = mx.array([prompt(6, 1)]), tiny_llama(0), tiny_llama(0)
     restrict_head(sorted_head, [1, 3, 5])
     restrict_head(head, kept)

@@ -20,13 +20,13 @@ from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, ragged, reference,
 from tests.mlx_spec.verify.test_sampled_text import deviation, few_tokens
 
 STRANGE = range(0, VOCAB, 29)
-"""Tokens of the target's that the draft says in two of its own."""
+"""Target tokens that are two tokens of the draft."""
 BASE = 12
-"""Digits in which a draft that writes text spells the target's tokens."""
+"""Base of the digits that `Digits` translates target tokens to."""
 
 
 class Whole(Transcript):
-    """Translated as a whole each time."""
+    """Translates the whole text each time."""
 
     def __init__(self, translator: "Mapped"):
         self._by, self._text = translator, list[int]()
@@ -43,7 +43,7 @@ class Whole(Transcript):
 
 
 class Mapped(Translator):
-    """The draft counts its tokens from the end, and lacks those that are strange to it."""
+    """The draft's ids count from the end of the vocabulary, and lack the `STRANGE` tokens."""
 
     def __init__(self, vocab: int = VOCAB):
         self._last = vocab - 1
@@ -57,7 +57,7 @@ class Mapped(Translator):
 
     @property
     def shared(self) -> tuple[Sequence[int], Sequence[int]]:
-        # Of some, the target has no rows.
+        # Some ids are beyond the target's rows.
         known = [token for token in range(self._last + 10) if token not in STRANGE]
         return known, [abs(self._last - token) for token in known]
 
@@ -70,7 +70,7 @@ class Mapped(Translator):
 
 
 class Digits(Mapped):
-    """Each token is two digits of the draft's."""
+    """Each target token is two digits of the draft."""
 
     @property
     def fertility(self) -> float:
@@ -84,7 +84,7 @@ class Digits(Mapped):
 
 
 def mirrored(noise: float = 0.05) -> Any:
-    """Nearly the target, its tokens counted from the end."""
+    """Nearly the target, with ids counted from the end."""
     model: Any = nearly(tiny_llama, noise=noise)
     model.model.embed_tokens.weight = model.model.embed_tokens.weight[::-1]
     if "lm_head" in model:
@@ -118,7 +118,7 @@ def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temp
     assert kind == "digits" or accepted > 3, "drafts that are all wrong prove little"
 
 
-def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_but_for_strange_tokens():
+def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_except_for_tokens_it_lacks():
     engine, ids = (
         engine_with(ByVocabulary(mirrored(0.0), Mapped())),
         [t for t in prompt(40, 3) if t not in STRANGE],
@@ -170,7 +170,7 @@ def greedy(model: Any, ids: list[int], count: float) -> list[int]:
 
 
 def stale(self: ForeignDrafter, texts: list[list[int]], honest: Any = ForeignDrafter._read) -> Any:
-    """The broken mutant: rows of rejected tokens count as read."""
+    """Mutant: rows of rejected tokens count as read."""
     output = honest(self, texts)
     self.cached.resume = lambda tokens, limit, sequence=0: min(limit, self.cached.seen[sequence])  # type: ignore[method-assign]
     return output
@@ -183,7 +183,7 @@ def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["vocabulary", "digits"])
-def test_three_ragged_texts_are_as_single_ones(kind):
+def test_three_ragged_texts_are_those_of_single_runs(kind):
     ragged(engine_with(KINDS[kind]()), "foreign")
 
 
@@ -205,14 +205,14 @@ def test_a_distribution_over_the_drafts_own_ids_is_caught(monkeypatch):
 
 
 class Silent(Mapped):
-    """A text that ends in the middle of a character cannot be said."""
+    """No text can be translated, as if each ended in the middle of a character."""
 
     def spelled(self, token: int) -> list[int]:
         return []
 
 
 class Wild(Digits):
-    """What is drafted is no token at all."""
+    """Translates drafts to ids outside the vocabulary."""
 
     def joined(self, drafted: Sequence[int]) -> list[int]:
         return [10**6, -5]
@@ -221,7 +221,7 @@ class Wild(Digits):
 @pytest.mark.parametrize(
     "drafter", [ByVocabulary(mirrored(), Silent()), ByText(tiny_llama(3, vocab=BASE), Wild())]
 )
-def test_without_words_or_with_tokens_that_are_none_the_text_is_the_plain_one(drafter):
+def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_one(drafter):
     engine, ids = engine_with(drafter), prompt(12, 1)
     assert text(engine, ids, max_tokens=24, drafter="foreign", draft_length=3) == reference(
         engine.target.model, ids, 24
@@ -249,7 +249,7 @@ def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
 
 
 def test_a_recurrent_draft_is_refused():
-    with pytest.raises(UnsupportedModel, match="go back to a few places only"):
+    with pytest.raises(UnsupportedModel, match="rewind to a few places only"):
         ByVocabulary(build("mamba"), Mapped())
 
 

@@ -1,4 +1,4 @@
-"""Grounded copies from stores of documents, and changes no word whatever they hold."""
+"""Grounded copies from stores of documents, and changes no text whatever they hold."""
 
 import mlx.core as mx
 import pytest
@@ -20,7 +20,7 @@ def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
 
 
 def copied(drafter: Drafter, text: list[int], depth: int) -> list[int]:
-    """What it drafts after `text`; nothing where it is no candidate."""
+    """What it drafts after `text`; nothing without a candidate."""
     if not drafter.candidates(Length.exact(len(text))):
         return []
     context = Context([text], mx.array([text]), Length.exact(len(text)))
@@ -38,13 +38,13 @@ def test_what_followed_the_longest_match_of_all_stores_is_drafted_to_the_end_of_
 
 
 @pytest.mark.parametrize("ending", [[2, 3, 4, 5], [90, 2, 3, 4, 5], [3, 4, 5, 6, 7], [4, 5, 6, 7, 8]])
-def test_it_rests_after_a_short_match_at_the_end_of_a_document_and_across_two(ending):
+def test_it_has_no_candidate_after_a_short_match_at_the_end_of_a_document_or_across_two(ending):
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11]])
     drafter.begin([ending], [[]])
     assert not drafter.candidates(Length.exact(len(ending)))
 
 
-def test_shadows_tell_token_by_token_what_it_would_have_drafted():
+def test_shadow_results_are_right_token_by_token():
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7, 8]])
     drafter.begin([[1, 2, 3, 4]], [[]])
     shadows = drafter.commit([[1, 2, 3, 4, 5, 6, 90, 7]])

@@ -1,4 +1,4 @@
-"""A tree grows where the drafter is surest, and what is cut from it is still a tree."""
+"""A tree grows at its likeliest nodes, and the nodes kept of it are still a tree."""
 
 import mlx.core as mx
 import pytest
@@ -9,7 +9,7 @@ VOCAB = 6
 
 
 def logprobs(path: tuple[int, ...]) -> mx.array:
-    """Some distribution after each path."""
+    """A random distribution after each path."""
     key = mx.random.key(sum((i + 1) * 7**i * (t + 1) for i, t in enumerate(path)))
     scores = 2 * mx.random.normal((VOCAB,), key=key)
     return scores - mx.logsumexp(scores)
@@ -51,7 +51,7 @@ def test_what_is_kept_is_a_tree_of_the_likeliest_nodes(width, depth, count):
     assert set(kept) == set(best)
 
 
-def test_each_level_is_the_best_of_what_the_level_before_leads_to():
+def test_each_level_has_the_likeliest_children_of_the_level_before():
     growth, width = grown(2, 3), 2
     levels = [
         set(paths(listed(growth.tokens), listed(growth.parents))[i * width :][:width]) for i in range(3)

@@ -1,4 +1,4 @@
-"""What is said of heads on hidden states one by one: their vocabularies, output rows and shadow drafts."""
+"""Heads on hidden states one by one: their vocabularies, output rows and shadow drafts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,8 +47,8 @@ def test_medusa_heads_may_share_their_output_rows_or_not_and_know_few_tokens(giv
         assert list(drafted) == best[: len(drafted)]
 
 
-def test_rested_it_tells_what_it_would_have_drafted() -> None:
-    """The controller asks for it: `shadow` drafts of the latest tokens."""
+def test_a_head_that_did_not_draft_gives_shadow_results() -> None:
+    """The controller asks for shadow drafts of the latest tokens."""
     engine, asked = LEARNT["eagle"].engine(), []
     shadow = engine.controller.shadow
     engine.controller.shadow = lambda t, c, right: (asked.append(c.drafter), shadow(t, c, right))[1]  # type: ignore[method-assign]

@@ -52,7 +52,7 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
 def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_finished(monkeypatch):
-    """Such a draft leaves no row that is taken for read."""
+    """An interrupted draft leaves no rows that count as read."""
     monkeypatch.setattr(cached_model, "COMPILES", True)
     mx.enable_compile()
     target, ids = tiny_llama(0), prompt(40, 3)
@@ -127,7 +127,7 @@ def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
 
 
 @pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2"])
-def test_a_target_whose_layers_hang_together_is_refused_by_name(name):
+def test_a_target_whose_layers_depend_on_each_other_is_refused_by_name(name):
     target = ARCHITECTURES["gemma4_shared"](0) if name == "gemma4_text" else build(name)
     with pytest.raises(UnsupportedModel, match=f"No layer of {name} can be left out"):
         LayerSkipDrafter(target, [0])
@@ -148,7 +148,7 @@ def test_a_target_that_lost_its_layers_to_the_drafter_is_caught(monkeypatch, mak
 
 
 def test_a_draft_that_begins_one_token_too_early_is_caught(monkeypatch):
-    """It would write over a row that the target does not write again."""
+    """It would overwrite a row that the target does not write again."""
     target, ids = tiny_llama(0), prompt(40, 3)
     engine, wanted = (
         Engine(target, [LayerSkipDrafter(target, [1])], context_limit=400),

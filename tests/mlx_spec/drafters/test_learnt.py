@@ -1,4 +1,4 @@
-"""Drafters that learnt some texts draft what they should, whatever was accepted, and change no word."""
+"""Trained drafters draft what they should, whatever was accepted, and change no text."""
 
 from dataclasses import replace
 
@@ -18,8 +18,8 @@ from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
 
 FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
-"""`dflash2` and `dspark`, which draft by the class of `dflash`, are slow. In `models/load`, `test_dflash.py`
-has their equations, `test_gemma_dspark.py` turns, batches and what a wrongly read one loses."""
+"""`dflash2` and `dspark`, of the same class as `dflash`, are slow tests. In `models/load`, `test_dflash.py`
+tests their equations, `test_gemma_dspark.py` turns, batches and a head that is read wrongly."""
 ROOM = {"medusa": 4, "peagle": 5, "dflash": 4, "dflash2": 4, "dspark": 5}
 """Tokens that may be drafted at once."""
 
@@ -36,15 +36,15 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(name, length
     learnt = LEARNT[name]
     rounds = proposed(learnt.engine(), PROMPT, name, max_tokens=2 * LENGTH, draft_length=length)
     assert max(len(one.read.drafted) for one in rounds) == min(length, ROOM.get(name, 7))
-    assert len({one.read.accepted for one in rounds}) >= min(length + 1, 3), "acceptances of several kinds"
+    assert len({one.read.accepted for one in rounds}) >= min(length + 1, 3), "different acceptances"
     assert all(map(learnt.is_right, rounds))
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
-def test_one_that_is_fed_or_read_wrongly_drafts_something_else_and_is_accepted_less_often(name):
+def test_mutants_draft_something_else_and_are_accepted_less_often(name):
     learnt = LEARNT[name]
     honest = rate(learnt.known())
-    assert honest > 0.5, "as it was taught"
+    assert honest > 0.5, "it did not learn its texts"
     for broken in MUTANTS[name]:
         rounds = learnt.known(broken(learnt.kind))
         assert not all(map(learnt.is_right, rounds)) and rate(rounds) < 0.85 * honest, broken
@@ -106,7 +106,7 @@ def test_after_rounds_of_others_it_reads_what_it_missed(name):
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
-def test_three_ragged_texts_are_as_single_ones(name):
+def test_three_ragged_texts_are_those_of_single_runs(name):
     assert ragged(LEARNT[name].engine(), name) > 5, "the batch does not spoil its drafts"
 
 
@@ -130,6 +130,6 @@ WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
         (lambda: PardDrafter(tiny_llama(7, layers=1), VOCAB), "mask is token 120, and it has 120 tokens"),
     ],
 )
-def test_one_that_was_made_for_another_target_is_refused_by_its_sizes(make, message):
+def test_a_head_for_another_target_is_refused_by_its_sizes(make, message):
     with pytest.raises(UnsupportedModel, match=message):
         make()

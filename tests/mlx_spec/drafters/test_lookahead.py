@@ -1,4 +1,4 @@
-"""Lookahead drafts what the target once guessed, at every size of window and pool, and changes no word."""
+"""Lookahead drafts earlier guesses of the target, at every size of window and pool, and changes no text."""
 
 import shutil
 
@@ -30,7 +30,7 @@ SIZES = [(4, 3, 3), (1, 2, 1), (3, 2, 2), (5, 4, 2), (2, 5, 1)]
 
 
 def repeating():
-    """Its texts come back to what they said."""
+    """A model whose texts repeat themselves."""
     return settled(tiny_llama(0), 0, spread=0.7)
 
 
@@ -38,7 +38,7 @@ def repeating():
     ("size", "temperature"),
     grid(SIZES, (0.0, 0.8), usual=[(SIZES[0], 0.0), (SIZES[1], 0.8)]),
 )
-def test_text_is_the_plain_one_at_every_depth_and_guesses_come_true(size, temperature):
+def test_text_is_the_plain_one_at_every_depth_and_guesses_are_accepted(size, temperature):
     target, accepted = repeating(), 0
     engine = Engine(target, [LookaheadDrafter(*size)], context_limit=400)
     for seed, length in ((1, 31), (4, 3), (3, None)):
@@ -109,7 +109,7 @@ def test_auto_leaves_to_others_what_drafts_by_name_only():
     assert drafted == {"auto": {"none", "recycling"}, "lookahead": {"none", "lookahead"}}
 
 
-def test_where_the_target_reads_no_trees_it_offers_nothing_and_the_text_is_written():
+def test_if_the_target_reads_no_trees_it_has_no_candidate_and_the_text_is_written():
     target, ids, drafter = build("qwen3_next"), prompt(9, 1), LookaheadDrafter()
     engine = Engine(target, [drafter], context_limit=200)
     rounds = list(engine.generate(ids, Options(max_tokens=20, drafter="lookahead", draft_length=4)))

@@ -1,4 +1,4 @@
-"""Recycling drafts what the target itself found likely, and changes no word."""
+"""Recycling drafts what the target itself found likely, and changes no text."""
 
 import mlx.core as mx
 import pytest
@@ -19,7 +19,7 @@ from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama
     ("length", "temperature"),
     grid((1, 3, 7, None), (0.0, 0.8), usual=[(3, 0.0), (None, 0.8)]),
 )
-def test_text_is_the_plain_one_and_tokens_that_come_again_are_drafted(temperature, length):
+def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)
     for seed in (1, 2):  # the second answer begins with the table of the first
@@ -47,19 +47,19 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     assert drafted(unseen, b) == [e, a]
 
 
-def test_it_offers_nothing_where_nothing_is_known_and_tells_what_it_would_have_had_right():
+def test_without_an_earlier_occurrence_it_has_no_candidate_and_its_shadow_results_are_right():
     drafter = RecyclingDrafter()
     drafter.meet(Model(tiny_llama(0)))
     text, length = [3, 4, 5], Length.exact(3)
     drafter.begin([text], [[]])
     assert not drafter.candidates(length)
-    told, offered = [], []
-    for token in (3, 4, 5, 6, 4, 7):  # the host reads a round late: 5 is told of once 3 is known
+    results, candidates = [], []
+    for token in (3, 4, 5, 6, 4, 7):  # the host reads a round late: results of 5 come once 3 is known
         text.append(token)
-        told += [right for _, _, right in drafter.commit([text])]
-        offered.append(bool(drafter.candidates(length)))
-    assert offered == [True, True, True, False, True, False]
-    assert told == [[], [], [True], [False], [False], []]
+        results += [right for _, _, right in drafter.commit([text])]
+        candidates.append(bool(drafter.candidates(length)))
+    assert candidates == [True, True, True, False, True, False]
+    assert results == [[], [], [True], [False], [False], []]
 
 
 def test_three_texts_share_the_table_and_are_those_of_single_runs():
@@ -67,7 +67,7 @@ def test_three_texts_share_the_table_and_are_those_of_single_runs():
     ragged(Engine(target, [RecyclingDrafter()], context_limit=200), "recycling")
 
 
-def test_while_it_rests_its_table_is_written_and_not_left_as_a_graph():
+def test_its_table_is_evaluated_in_rounds_of_others_and_not_left_as_a_graph():
     target = settled(tiny_llama(0), 0)
     drafter = RecyclingDrafter()
     engine = Engine(target, [LookupDrafter(), drafter], context_limit=2000)

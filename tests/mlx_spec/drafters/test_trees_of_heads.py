@@ -1,4 +1,4 @@
-"""Trees that heads draft change no text, save rounds, and hold what heads find likeliest."""
+"""Trees drafted by heads change no text, save rounds, and hold the heads' likeliest tokens."""
 
 from itertools import combinations, product
 from typing import Any
@@ -67,7 +67,7 @@ def test_each_node_of_a_tree_is_the_guess_of_its_head_and_rank(depth):
 
 @pytest.mark.parametrize(("nodes", "depth"), [(3, 2), (4, 3), (5, 1)])
 def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
-    """Against every set of nodes that hang together; a path is the ranks that lead to a node."""
+    """Against every connected set of nodes; a path is the ranks that lead to a node."""
 
     def likely(path: tuple[int, ...]) -> float:
         return float(np.prod([RIGHT[level][rank] for level, rank in enumerate(path)]))
@@ -77,7 +77,7 @@ def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
     whole = (c for c in combinations(paths, nodes) if all(p[:-1] in c for p in c if len(p) > 1))
     made: list[tuple[int, ...]] = [()]
     for on, level, rank in shape(nodes, depth):
-        assert len(made[on]) == level, "it hangs on a node of the head before"
+        assert len(made[on]) == level, "its parent is a node of the head before"
         made.append((*made[on], rank))
     assert sum(map(likely, made[1:])) == pytest.approx(max(sum(map(likely, c)) for c in whole))
 
@@ -88,5 +88,5 @@ def test_they_are_drafted_under_the_other_rules_too(rule):
     assert len(tokens(branching("medusa").generate(PROMPT, options))) == 24
 
 
-def test_three_ragged_texts_with_trees_are_as_single_ones():
+def test_three_ragged_texts_with_trees_are_those_of_single_runs():
     assert ragged(branching("medusa"), "medusa") > 0

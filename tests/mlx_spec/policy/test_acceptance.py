@@ -1,4 +1,4 @@
-"""How likely drafted tokens are accepted, learned from rounds and shadow drafts."""
+"""Acceptance rates, learned from rounds and shadow drafts."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_positions_past_the_first_rejection_are_not_counted():
     assert np.array_equal(rounds[2].now, rounds[8].now)
 
 
-def test_what_was_accepted_and_what_would_have_been_teach_the_same():
+def test_accepted_tokens_and_shadow_results_teach_the_same():
     drafted, shadowed = Acceptance(), Acceptance()
     drafted.begin([1])
     shadowed.begin([1])
@@ -27,7 +27,7 @@ def test_what_was_accepted_and_what_would_have_been_teach_the_same():
     assert rate(shadowed) == pytest.approx(rate(drafted), abs=0.05)
 
 
-def test_an_answer_of_another_kind_shows_within_a_few_tokens_and_the_usual_remains():
+def test_an_unusual_answer_is_noticed_within_a_few_tokens_and_leaves_the_prior():
     known = Acceptance()
     for answer in range(20):
         known.begin([answer])
@@ -42,7 +42,7 @@ def test_an_answer_of_another_kind_shows_within_a_few_tokens_and_the_usual_remai
     assert rate(known) > 0.55
 
 
-def test_of_texts_written_together_each_has_its_own_level_and_now_is_their_mean():
+def test_each_text_of_a_batch_has_its_own_weights_and_now_is_their_mean():
     known = Acceptance()
     known.begin([1, 2])
     for _ in range(9):

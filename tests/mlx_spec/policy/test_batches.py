@@ -15,15 +15,15 @@ from mlx_spec.types import Round
 from tests.mlx_spec.grid import grid
 
 THIS_CPU = {1: 1.0, 2: 1.6, 4: 1.9, 8: 2.6, 12: 3.3, 16: 4.0, 32: 6.6, 64: 11.9, 256: 45.0}
-"""Passes over so many rows, in passes over one: a 12 x 256 target here, minima."""
+"""Time of passes by rows, in passes over one row: a 12 x 256 target here, minima."""
 M3_MAX = {1: 1.0, 2: 1.05, 4: 1.5, 5: 1.9, 8: 3.0, 12: 4.2, 13: 4.6, 32: 4.6, 33: 9.2, 64: 9.2, 256: 37.0}
 """As published for 4-bit weights: a tile of 32 rows at one price."""
 STEEP = {1: 1.0, 256: 256.0}
 CURVES = {"this CPU": THIS_CPU, "M3 Max": M3_MAX, "steep": STEEP}
 STEP = 0.05
-"""A drafted token of one text, in plain rounds of one; its passes grow as the target's do."""
+"""Time of drafting one token of one text, in plain rounds of one; with more texts it grows as passes do."""
 TOKENS, ANSWER = 400, 96
-"""Tokens written at each place, and of a text, after which another takes its place."""
+"""Tokens written at each place, and tokens of a text before the next one takes its place."""
 
 
 def passes(curve: str, rows: int) -> float:
@@ -36,7 +36,7 @@ def takes(curve: str, texts: int, k: int) -> float:
 
 
 def of_one(curve: str) -> Costs:
-    """What a calibration finds of single texts."""
+    """What calibration measures: costs of single texts."""
     longest = {"model": 15, "lookup": 31}
     rounds = {
         name: {k: RoundCost(passes(curve, k + 1) + STEP * k * (name == "model")) for k in range(1, most + 1)}
@@ -48,7 +48,7 @@ def of_one(curve: str) -> Costs:
 def played(
     curve: str, texts: int, kind: str, tokens: int = 300, seed: int = 1, measured: bool = True
 ) -> float:
-    """Speed over plain rounds of as many texts, which come and go."""
+    """Speedup over plain rounds of the same batch size; texts join and leave."""
     rng, answer = random.Random(seed), ANSWER
     planner = Controller(of_one(curve) if measured else Costs()).of(texts)
     numbers, rates = list(range(texts)), [TEXTS[kind](rng, answer) for _ in range(texts)]
@@ -131,7 +131,7 @@ def test_costs_of_one_size_are_not_those_of_another():
     assert planner.of(4).acceptance is planner.acceptance
 
 
-def test_what_one_size_lost_the_others_do_not_lose_once_more():
+def test_all_batch_sizes_share_one_budget():
     planner, lost = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}})), 0.0
     for texts in (1, 2, 4, 8, 16):
         at_once, plain = planner.of(texts), passes("M3 Max", texts)
@@ -139,8 +139,8 @@ def test_what_one_size_lost_the_others_do_not_lose_once_more():
         at_once.costs = Costs(RoundCost(plain), {"model": {1: RoundCost(1.1 * plain)}})
         for _ in range(16):
             k = at_once.choose([CANDIDATE], 100)[1]
-            refused = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
-            at_once.count(dict.fromkeys(range(texts), refused), CANDIDATE if k else NO_CANDIDATE, 100)
+            rejected = Round((1,) * k, 0, (1,), "model", 1.6 * plain if k else plain)
+            at_once.count(dict.fromkeys(range(texts), rejected), CANDIDATE if k else NO_CANDIDATE, 100)
             lost += 0.6 * bool(k)
     assert 0 < lost <= START + 1, "and what plain rounds gave back"
 

@@ -34,7 +34,7 @@ def believed_slow(restored: bool) -> Controller:
 
 
 def play(planner: Controller, world: World, answers: int) -> float:
-    """Gain over plain decoding in the last of some answers."""
+    """Speedup over plain decoding in the last of several answers."""
     player, given = Player(planner, world), list(world.answers(answers))
     times = [player.play(answer) for answer in given]
     return given[-1].fixed(0) / times[-1]
@@ -47,8 +47,8 @@ def test_costs_believed_too_high_are_corrected_within_2000_tokens(restored: bool
     assert planner.costs.of("model", 1) < 1.1 * SLOW.takes(1)
 
 
-@pytest.mark.parametrize(("constant", "value"), [("LOOK_FIRST", 10**9), ("LOOK_ROUNDS", 1)])
-def test_looks_that_are_missing_or_one_round_long_would_never_correct_them(
+@pytest.mark.parametrize(("constant", "value"), [("PROBE_FIRST", 10**9), ("PROBE_ROUNDS", 1)])
+def test_without_probes_or_with_probes_of_one_round_they_are_never_corrected(
     constant: str, value: int, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(controller, constant, value)
@@ -69,12 +69,12 @@ def test_a_drafter_that_became_good_is_found_again():
 
 
 def test_one_answer_loses_no_more_than_its_allowance():
-    """Whatever earlier answers gained: good ones first, then one whose drafts are all refused."""
+    """Whatever earlier answers gained: good ones first, then one whose drafts are all rejected."""
     good, bad = World("this CPU", 0.1, "0.97"), World("this CPU", 0.1, "0.02", tokens=SHORT)
     planner = Controller(good.costs())
     play(planner, good, 6)
-    refused = Answer(bad, [False] * SHORT, [1.0] * SHORT)
-    lost = Player(planner, good).play(refused) - refused.fixed(0)
+    rejected = Answer(bad, [False] * SHORT, [1.0] * SHORT)
+    lost = Player(planner, good).play(rejected) - rejected.fixed(0)
     assert 0 < lost < budget.START + good.takes(15) - 1
 
 
@@ -97,8 +97,8 @@ def rounds_of(k: int, accepted: int, drafter: str, seconds: float) -> Round:
     return Round(tuple(range(k)), accepted, tuple(range(accepted + 1)), drafter, seconds, steady=True)
 
 
-def test_plain_rounds_are_looked_at_while_one_token_is_drafted():
-    """They were believed too slow: two readings of a look put it right."""
+def test_plain_rounds_are_probed_while_one_token_is_drafted():
+    """They were believed too slow: two readings of a probe correct that."""
     planner = Controller(Costs(RoundCost(1.5), {"model": {1: RoundCost(1.2)}}))
     candidate, kinds = replace(MODEL, limit=1), []
     planner.begin([1])
@@ -111,7 +111,7 @@ def test_plain_rounds_are_looked_at_while_one_token_is_drafted():
     assert 0 in kinds[2:] and planner.costs.of("none", 0) < 1.3
 
 
-def test_the_surer_of_two_drafters_drafts():
+def test_the_drafter_with_the_higher_acceptance_drafts():
     planner = Controller(linear(0.1, "lookup", "model"))
     planner.begin([1])
     for _ in range(6):
@@ -124,7 +124,7 @@ def test_the_surer_of_two_drafters_drafts():
     assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
 
 
-def test_a_longer_match_earns_a_longer_draft():
+def test_a_longer_match_gives_a_longer_draft():
     costs = linear(0.08, "lookup")
     lengths = [Controller(costs).choose([candidate], 0)[1] for candidate in reversed(CANDIDATES.values())]
     assert lengths == sorted(lengths) and lengths[0] <= 5 and lengths[-1] >= 8
@@ -135,7 +135,7 @@ def test_a_longer_match_earns_a_longer_draft():
     assert planner.choose([SURE], 0) == (SURE, 31)
 
 
-def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good():
+def test_a_draft_beyond_a_fused_kernel_is_not_chosen_when_a_shorter_one_is_as_good():
     def chosen(edges: Sequence[int], seconds: float) -> int:
         costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
         costs[4] = RoundCost(seconds)
@@ -151,7 +151,7 @@ def test_a_width_beyond_a_fused_kernel_is_refused_when_a_smaller_one_is_as_good(
     assert chosen([8], as_good) == 4
 
 
-def test_what_is_not_chosen_is_looked_at_ever_more_rarely():
+def test_what_is_not_chosen_is_probed_ever_more_rarely():
     planner, seen = Controller(World("this CPU", 0.1, "0.97", noise=0.0).costs()), []
     takes = World("this CPU", 0.1, "0.97").takes
     planner.begin([1])
@@ -204,7 +204,7 @@ def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):
     assert planner.as_json() == before
 
 
-def test_the_reading_of_a_long_prompt_has_to_pay_too():
+def test_reading_a_long_prompt_has_to_pay_too():
     planner, far = Controller(linear(0.1, "model")), replace(MODEL, behind=16_000)
     assert planner.choose([MODEL], 0)[1] > 0
     assert planner.choose([far], 0) == (NO_CANDIDATE, 0)
@@ -212,12 +212,12 @@ def test_the_reading_of_a_long_prompt_has_to_pay_too():
     assert planner.reading["model"] == pytest.approx(0.01)
 
 
-def test_before_anything_was_timed_and_where_nobody_offers_rounds_are_plain():
+def test_rounds_are_plain_without_costs_or_without_candidates():
     assert Controller().choose([MODEL], 0) == (NO_CANDIDATE, 0)
     assert Controller(linear(0.1)).choose([], 0) == (NO_CANDIDATE, 0)
 
 
-def test_a_look_in_the_engine_corrects_a_cost_believed_far_too_high():
+def test_a_probe_in_the_engine_corrects_a_cost_believed_far_too_high():
     """A draft is believed to take seconds: the target drafts for itself, in milliseconds."""
     engine = engine_of(one_layer(1), one_layer(1), context_limit=512)
     slow = {k: RoundCost(5.0) for k in range(1, 4)}

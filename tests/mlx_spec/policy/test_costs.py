@@ -1,4 +1,4 @@
-"""What rounds cost, learned from rounds that were timed."""
+"""Costs of rounds, learned from timed rounds."""
 
 import random
 
@@ -15,7 +15,7 @@ def relative(costs: Costs, k: int, length: int = 0) -> float:
     return costs.of("model", k, length) / costs.of(PLAIN, 0, length)
 
 
-def test_a_machine_that_slows_down_during_plain_rounds_makes_resting_drafts_slower_alike() -> None:
+def test_a_machine_that_slows_down_during_plain_rounds_scales_the_costs_of_idle_drafters() -> None:
     costs = measured()
     for _ in range(20):
         costs.learn(PLAIN, 0, 1.5, 0)
@@ -42,7 +42,7 @@ def test_what_a_drafter_costs_more_than_was_thought_is_learned_from_rounds_besid
     assert relative(costs, 6) > 2.2, "its other lengths are likely to cost more too"
 
 
-def test_slow_rounds_here_and_there_teach_nothing() -> None:
+def test_single_slow_rounds_teach_nothing() -> None:
     costs, rng = measured(), random.Random(1)
     for n in range(200):
         for k in (0, 3):

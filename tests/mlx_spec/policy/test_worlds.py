@@ -81,18 +81,18 @@ def test_without_costs_or_budget_it_would_be_slower(mutant: Callable, monkeypatc
 
 
 def test_without_shadow_drafts_it_would_gain_less(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Controller, "_rest", lambda self, values, left: (NO_CANDIDATE, 0))
+    monkeypatch.setattr(Controller, "_plain_round", lambda self, values, left: (NO_CANDIDATE, 0))
     world, least = GENEROUS[-1]
     assert mean_gain(world) < least
 
 
 def late_gain() -> float:
-    """Of answers that can be guessed only after a few tokens."""
+    """Gain with answers whose drafts are accepted only after a few tokens."""
     worlds = [World("this CPU", 0.3, "late", tokens=96, seed=seed) for seed in range(1, 9)]
     return float(np.mean([gain(world) for world in worlds]))
 
 
-def test_refused_drafts_leave_enough_to_try_again(monkeypatch: pytest.MonkeyPatch):
+def test_rejected_drafts_leave_enough_to_try_again(monkeypatch: pytest.MonkeyPatch):
     least = 1.1
     assert late_gain() >= least
     monkeypatch.setattr(value, "STAKE", 1.0)

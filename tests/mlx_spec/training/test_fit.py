@@ -1,4 +1,4 @@
-"""Fitting goes on after a stop as if there had been none, and learns what it is shown."""
+"""Training resumes after a stop as if there had been none, and learns its texts."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def weights(fit: Fit):
     return [module["fc"].weight, module["midlayer"].self_attn.q_proj.weight, module["lm_head"].weight]
 
 
-def test_what_is_shown_again_and_again_is_learnt(files, tmp_path):
+def test_repeated_texts_are_learnt(files, tmp_path):
     fit = Fit(learner(), files, 3_000, tmp_path / "fit.safetensors")
     losses = []
     fit.run(lambda progress: losses.append(progress.loss))

@@ -1,4 +1,4 @@
-"""The search finds the layers that are not missed, and what it says of a set is what rounds do."""
+"""The search finds the layers that matter least, and its acceptance rates are those of rounds."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def answers(target, count: int = 3):
     return [(ids + text(Engine(target, context_limit=99), ids, max_tokens=30), len(ids)) for ids in prompts]
 
 
-def test_layers_that_are_not_missed_are_left_out_and_nothing_else():
+def test_only_layers_that_do_not_matter_are_left_out():
     target = of_six_layers()
     found = list(search(target, answers(target), COSTS))
     assert found[-1].layers == (0, 2, 5) and found[-1].acceptance == (1.0,) * LONGEST
@@ -35,7 +35,7 @@ def test_layers_that_are_not_missed_are_left_out_and_nothing_else():
     assert gains == sorted(gains), "whenever it is left, it has the best so far"
 
 
-def test_what_it_says_of_each_token_is_what_rounds_of_one_do():
+def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
     target = tiny_llama(0, layers=4)
     texts, kept = answers(target), [0, 2, 3]
     judge, view = Judge(target, texts, COSTS), with_layers(target, kept)

@@ -1,4 +1,4 @@
-"""What a target writes to be learnt from: questions, answers, and tasks on texts that it wrote before."""
+"""Training texts that a target writes: questions, answers, and tasks on texts that it wrote before."""
 
 from itertools import islice
 

@@ -27,7 +27,7 @@ def args(width: int, layers: int = 2) -> ModelArgs:
 
 @pytest.fixture(scope="session")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Greedy answers, as the target has studied them: without taps."""
+    """A file of greedy answers with the target's outputs, without taps."""
     path = tmp_path_factory.mktemp("texts") / "texts-00000.safetensors"
     engine, whole, studies = Engine(target(), context_limit=99), Model(target()), []
     for seed in range(6):
@@ -58,7 +58,7 @@ def test_acceptance_is_how_often_the_next_tokens_are_the_targets(file: Path, tmp
     assert found == pytest.approx([run / drafts for run in runs]) and 0 < found[1] < found[0] < 1
 
 
-def test_what_it_is_shown_it_learns(file: Path, tmp_path: Path) -> None:
+def test_it_learns_its_texts(file: Path, tmp_path: Path) -> None:
     fit = Fit(
         learner(small_model(target(), args(16)), VOCAB, VOCAB, 1.0),
         [file],
@@ -71,7 +71,7 @@ def test_what_it_is_shown_it_learns(file: Path, tmp_path: Path) -> None:
     assert losses[-1] < losses[0] - 0.7 and after[0] > 2 * before[0]
 
 
-def test_of_the_targets_width_it_begins_with_the_targets_own_rows_and_layers() -> None:
+def test_a_model_of_the_targets_width_begins_with_its_rows_and_layers() -> None:
     whole = target()
     model: Any = small_model(whole, ModelArgs("llama", 32, 2, 64, 4, 1e-5, VOCAB, num_key_value_heads=2))
     assert (model.model.embed_tokens.weight == whole.model.embed_tokens.weight).all()

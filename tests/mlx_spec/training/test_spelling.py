@@ -1,4 +1,4 @@
-"""A text spelled in other tokens says what follows each of them, and which the target chose greedily."""
+"""A text in a draft model's tokens has the next token of each, and which the target chose greedily."""
 
 import mlx.core as mx
 import pytest
@@ -17,7 +17,7 @@ SPELLING = ([7, 8], [5], [], [9, 9, 9])
 @pytest.mark.parametrize(
     ("begin", "greedy", "chosen"), [(2, True, [2, 3, 4]), (0, True, [0, 1, 2, 3, 4]), (2, False, [])]
 )
-def test_each_token_is_to_be_followed_by_the_next(begin: int, greedy: bool, chosen: list[int]) -> None:
+def test_the_label_of_each_token_is_the_next_one(begin: int, greedy: bool, chosen: list[int]) -> None:
     found = spelled(Text([0, 1, 2, 3], begin, greedy), SPELLING)
     assert found.tokens.tolist() == [7, 8, 5, 9, 9] and found.likeliest.tolist() == [[8], [5], [9], [9], [9]]
     assert [i for i, each in enumerate(found.greedy.tolist()) if each] == chosen  # type: ignore[arg-type]

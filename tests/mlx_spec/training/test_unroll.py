@@ -1,4 +1,4 @@
-"""Training sees the head as drafting does: every step's rows are those of a draft that begins there."""
+"""Training runs the head as drafting does: every step's rows are those of a draft that begins there."""
 
 import mlx.core as mx
 import pytest

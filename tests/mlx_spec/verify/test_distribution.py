@@ -1,4 +1,4 @@
-"""The filters of sampling, against the plain way to say what they keep."""
+"""The filters of sampling, against a naive implementation."""
 
 import mlx.core as mx
 import numpy as np

@@ -1,4 +1,4 @@
-"""How likely tokens were is the target's own word, whoever drafted and whatever else is written."""
+"""Log probabilities of tokens are the target's, whatever drafter and batch."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def tree() -> Engine:
 
 
 @pytest.mark.parametrize(("make", "length"), [(chain, 0), (chain, 4), (tree, 8)])
-def test_each_token_is_told_as_a_plain_pass_finds_it_drafted_or_not(make, length):
+def test_log_probabilities_are_those_of_a_plain_pass_drafted_or_not(make, length):
     engine = make()
     rows = engine.rows()
     texts = [

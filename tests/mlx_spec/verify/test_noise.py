@@ -1,4 +1,4 @@
-"""Noise belongs to its place, follows its distribution, and reaches far into the tail."""
+"""Noise is keyed by position, follows its distribution, and reaches far into the tail."""
 
 import mlx.core as mx
 import numpy as np
@@ -48,7 +48,7 @@ def test_noise_is_gumbels_from_end_to_end(monkeypatch):
 
 
 def test_uniform_numbers_are_as_fine_as_64_bits():
-    """Made of two words; neither 0 nor 1 comes, whose logarithms would rule a token out or in."""
+    """Made of two words; never 0 or 1, whose logarithms would make a token impossible or certain."""
     for low in (0, 2**31, 2**32 - 1):
         high = [0, 1, 2**31, 2**32 - 1]
         found = noise._unit(mx.array(high, mx.uint32), mx.array([low], mx.uint32))

@@ -1,4 +1,4 @@
-"""Every rule emits exactly the target's distribution, whatever drafts: enumerated, with mutants that do not.
+"""Every rule emits exactly the target's distribution, whatever the draft: enumerated, with mutants that fail.
 
 The enumeration drives the rules' own deterministic parts (`proper`, limits, bonus weights) over all drafts
 and outcomes of a tiny vocabulary; that the rules decide by them is shown over many draws of their noise.
@@ -25,7 +25,7 @@ Texts = dict[tuple[int, ...], float]
 
 
 class Scheme(NamedTuple):
-    """A rule, what it decides by, and the chance of each number accepted that follows."""
+    """A rule, its limits, and the probability of each number of accepted tokens."""
 
     rule: Callable
     limits: Callable
@@ -74,7 +74,7 @@ def texts(tree: Tree, length: int) -> Texts:
 
 
 def rows(tree: Tree, draft: tuple[int, ...], count: int) -> np.ndarray:
-    """NaN after what is no text: the target reads out of bounds there."""
+    """NaN after ids out of range: the target reads out of bounds there."""
     return np.stack([tree.get(draft[:i], np.full(VOCAB, np.nan, np.float32)) for i in range(count)])
 
 
@@ -106,7 +106,7 @@ def emitted(
 
 
 def distance(found: Texts, p: Tree, length: int) -> float:
-    """Total variation to the target's texts of `length` tokens, what is missing drawn from the target."""
+    """Total variation to the target's texts of `length` tokens; missing tokens are drawn from the target."""
     whole: Texts = defaultdict(float)
     for prefix, chance in found.items():
         for rest in itertools.product(range(VOCAB), repeat=length - len(prefix)):
@@ -124,7 +124,7 @@ def mean_accepted(found: Texts) -> float:
 @both
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_rejection_rules_emit_the_target_distribution(scheme, k):
-    """Drafts drawn from a distribution, and determined ones; targets that forbid a token too."""
+    """Random drafts and fixed ones; also targets that forbid a token."""
     for seed in range(4):
         p = random_tree(seed, k)
         kept = {prefix: np.where(row < row.max(), row, 0) for prefix, row in p.items()}
@@ -159,7 +159,7 @@ BROKEN: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "negative": lambda row: row * 2 - np.roll(row, 1),
     "sum of 2": lambda row: row * 2,
 }
-"""What a broken row says. Its token comes from elsewhere: any, determined by those before it."""
+"""Broken rows of q, made of sound ones. Their tokens are not drawn from q, but fixed by those before."""
 
 
 def broken_drafts(p: Tree, k: int, kind: str, scheme: Scheme, **parts: Callable) -> float:
@@ -185,7 +185,7 @@ def test_a_broken_draft_changes_no_distribution(scheme, k, kind):
 @both
 @pytest.mark.parametrize("unknown", [-1, VOCAB, 2**31 - 1])
 def test_a_drafted_id_out_of_range_is_never_accepted(scheme, unknown):
-    """The target's rows after it are not numbers; neither those nor the id change what is emitted."""
+    """The target's rows after it are NaN; neither those nor the id change what is emitted."""
     p = random_tree(4, 3)
     for place in range(3):
         draft = tuple(unknown if i == place else i for i in range(3))
@@ -233,7 +233,7 @@ def test_mutant_q_that_is_not_what_was_drawn_from_is_caught():
 
 
 def test_mutant_discarding_unlikely_drawn_tokens_is_caught():
-    """A token drawn with little confidence is thrown away and the target speaks in its place."""
+    """A drawn token of low probability is discarded, and the target's own taken in its place."""
     p, q = random_tree(3, 1), random_tree(4, 1)
     least = int(q[()].argmin())
 
@@ -255,7 +255,7 @@ def test_mutant_redrawing_from_p_after_a_rejection_is_caught(scheme):
 @both
 @pytest.mark.parametrize("broken", [-1, 0, 1], ids=["none", "first", "second"])
 def test_decisions_follow_the_limits_that_were_enumerated(scheme, broken):
-    """What the loop calls agrees with what the enumeration drove, over many draws of its noise."""
+    """The rules that the loop calls agree with the enumerated parts, over many draws of their noise."""
     k, trials, draft = 2, 4000, (0, 1)
     ids, p = mx.array(draft, mx.int32), mx.array(rows(random_tree(11, k), draft, k + 1))
     sound = rows(random_tree(12, k), draft, k)

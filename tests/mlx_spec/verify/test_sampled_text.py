@@ -93,12 +93,12 @@ def test_an_answer_that_fills_its_context_keeps_its_seeded_text(drafter):
 
 VOCAB, TOKENS = 6, 3
 TRIALS = 256
-"""Of so many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from its
-distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
+"""Of this many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from
+its distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
 
 
 def joint_distribution(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
-    """Of the three tokens after the first, which no drafter has a part in."""
+    """The distribution of the three tokens after the first one, which is never drafted."""
     texts = list(itertools.product(range(VOCAB), repeat=1 + TOKENS))
     logits = model(mx.array([[*ids, *each] for each in texts]))[:, len(ids) - 1 : -1]
     logs = np.array(logprobs(logits.reshape(-1, VOCAB), options)).reshape(len(texts), -1, VOCAB)
@@ -186,7 +186,7 @@ def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
 
 
 def with_weight(value: float, model: nn.Module) -> nn.Module:
-    """The model with one number of its weights replaced: its logits are no numbers."""
+    """The model with one number of its weights replaced, so that its logits are NaN."""
     model.model.norm.weight[0] = value  # type: ignore[union-attr]
     return model
 
@@ -209,7 +209,7 @@ def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypat
     ),
 )
 def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
-    """A broken draft changes no text; a broken target's is what plain decoding makes of it."""
+    """A broken draft changes no text; a broken target's text is that of plain decoding."""
     target, draft = one_layer(), nearly(one_layer)
     engine, ids = engine_of(target, draft, context_limit=400), prompt(12, 3)
     with_weight(value, draft if broken == "draft" else target)
@@ -235,7 +235,7 @@ def test_the_loop_emits_the_joint_distribution_over_many_runs(rule, drafter, fil
 
 
 class AtRandom(Fixed):
-    """Flips drafter and length every round."""
+    """Random drafter and draft length every round."""
 
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
@@ -247,7 +247,7 @@ class AtRandom(Fixed):
 
 @pytest.mark.parametrize(("temperature", "in_flight"), [(0.0, 1), (1.0, 0), (1.0, 1)])
 def test_the_text_is_the_same_whatever_the_planner_does(temperature, in_flight):
-    """Drafters, lengths and shadows flip at random; the prompt repeats itself so that lookup drafts too."""
+    """Drafters, lengths and shadow drafts are random; the prompt repeats itself so that lookup drafts."""
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(6, 3)
     engine.drafts_in_flight = bool(in_flight)
     options = {**SAMPLED, "temperature": temperature}
