@@ -70,7 +70,10 @@ class PairArguments:
 
     pair: Annotated[
         str | None,
-        typer.Argument(metavar="PAIR", help="A pair of `mlx-spec pairs`; the built-in one if left out."),
+        typer.Argument(
+            metavar="PAIR",
+            help="Default: the one in config.toml, else smollm2-135m if pulled, else builtin.",
+        ),
     ] = None
     target: Target = None
     draft: Draft = None

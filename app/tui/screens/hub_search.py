@@ -71,6 +71,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         self.dismiss(event.option_id)
 
     def _search(self, words: str) -> None:
+        self._words = words
         self.show_message(f"Searching the Hub for {words}…")
         self.run_worker(lambda: self._ask(words), thread=True, exclusive=True)
 
@@ -84,11 +85,11 @@ class HubSearchScreen(OpenedScreen[str | None]):
             self.from_thread(self._show, words, found)
 
     def _show(self, words: str, found: list[HubModel]) -> None:
-        if words != self.query_one(Input).value:
+        if words != self._words:
             return  # results of an earlier search
         self.models = {model.found.repo: model for model in found}
         self._draw()
-        if found:
+        if found and words == self.query_one(Input).value:  # else the person types on
             self.query_one(OptionList).focus()
         what = f"{counted(len(found), 'model')} for {words}. {HINT}"
         self.show_message(what if found else f"The Hub has no MLX model for {words}.")

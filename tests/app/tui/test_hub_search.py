@@ -1,11 +1,14 @@
 """The search on the Hub, from the pairs: at a server on this machine, through the Hub's own library."""
 
+import threading
+
 import pytest
 from textual.widgets import Input, OptionList
 
 from app.tui.screens.hub_search import HubSearchScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
+from models.hub.search import FoundModel, search
 from models.speed.machine import Machine
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.pairs_driver import open_pairs, text_of
@@ -48,6 +51,28 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
         assert own.query_one("#own-draft", Input).value == "mlx-community/Qwen3-0.6B-4bit"
         await chat.press("escape")
         await chat.reached(PairsScreen)
+
+
+async def test_words_typed_while_a_search_runs_lose_neither_its_models_nor_the_field(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def late(words: str) -> list[FoundModel]:
+        assert go_on.wait(30)
+        return search(words)
+
+    monkeypatch.setattr("app.tui.screens.hub_search.search", late)
+    hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters=HUGE)
+    async with open_chat(size=(80, 24)) as chat:
+        await open_pairs(chat)
+        await chat.press("h")
+        screen = await chat.reached(HubSearchScreen)
+        await chat.press(*"odd", "enter", "x")
+        go_on.set()
+        await chat.until(lambda: len(screen.models) == 1)
+        assert "1 model for odd" in text_of(chat, "#message")
+        assert chat.app.focused is screen.query_one(Input)
 
 
 async def test_a_search_that_finds_nothing_or_fails_says_so_and_can_be_repeated(
