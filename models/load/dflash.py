@@ -1,6 +1,6 @@
-"""DFlash, DFlash2 and DSpark heads in the packagings of z-lab, SpecForge, DeepSpec and speculators.
+"""Loading DFlash, DFlash2 and DSpark heads in the formats of z-lab, SpecForge, DeepSpec and speculators.
 
-DeepSpec's for Gemma 4 have layers of Gemma's kind, with the sizes of those without a window.
+DeepSpec's heads for Gemma 4 have Gemma layers, with the sizes of its full-attention layers.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,16 @@ CODEBOOK = "candidate_selector.predecessor_codebook.weight"
 """Published without `.weight`."""
 GEMMA = "Gemma4DSparkModel"
 UNUSED = ("confidence_head.", "embed_tokens.", "verifier_")
-"""Tensors that are not needed: a guess at where to stop, which the controller learns; the target's own."""
+"""Tensors that are not needed: a predicted draft length, which the controller learns; copies of the
+target's."""
 
 
 def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> DFlashDrafter:
-    """The head in a folder, for this target.
+    """Load the head in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target, or has parts that are not read.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target, or has parts that are not supported.
     """
     head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
     return DFlashDrafter(head, folder_kind(folder))
@@ -43,7 +44,7 @@ def _head(config: Config, weights: Weights, target: Any) -> DFlashHead:
     for name in [name for name in weights if name.startswith(UNUSED)]:
         del weights[name]
     if "d2t" not in weights:
-        weights.pop("lm_head.weight", None)  # the target's too
+        weights.pop("lm_head.weight", None)  # a copy of the target's
     if GEMMA not in (config.get("architectures") or ()):
         return DFlashHead(_shape(config, weights, len(target.layers)), target)
     own_values = "layers.0.self_attn.v_proj.weight" in weights
@@ -89,7 +90,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
 
 
 def _of_second(said: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """DFlash2's convolutions and selector, each None where there is none."""
+    """DFlash2's convolutions (kernel size, group size) and selector (rank, top k); None for other heads."""
     if CODEBOOK not in weights:
         return None, None
     kernel = size(said, "conv_kernel_size"), size(said, "conv_group_size")
@@ -117,8 +118,8 @@ def _args(inner: Config, vocab: int, count: int) -> ModelArgs:
 
 
 def _kinds(inner: Config, said: Config, count: int) -> tuple[tuple[int | None, ...], tuple[bool, ...]]:
-    """The window of each layer, and whether its block is causal: where that is not said, layers with a window
-    are, and others are not (z-lab's torch and MLX code, and speculators').
+    """By layer, its attention window and whether its block is causal. By default layers with a window are
+    causal, and others are not (z-lab's torch and MLX code, and speculators').
     """
     types = inner.get("layer_types") or ["full_attention"] * count
     if len(types) != count or set(types) - {"full_attention", "sliding_attention"}:
@@ -132,7 +133,7 @@ def _kinds(inner: Config, said: Config, count: int) -> tuple[tuple[int | None, .
 
 
 def _taps(config: Config, said: Config, count: int, layers: int) -> tuple[int, ...]:
-    """Layers of the target whose outputs are read; speculators names those that they enter."""
+    """Layers of the target whose outputs are read; speculators names the layers they are inputs of."""
     if SPECULATORS in config:
         key, shift = "aux_hidden_state_layer_ids", 1
     else:
