@@ -1,4 +1,4 @@
-"""Published speeds of blocks and MTP layers on Macs beside their predictions: a table of docs/roofline.md."""
+"""Published and predicted speeds of blocks and MTP layers on Macs: a table of docs/roofline.md."""
 
 import tomllib
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from models.speed.roofline import Model, find_shape, format_bits, pass_seconds
 
 ROWS = Path(__file__).with_name("published_rounds.toml")
 CONTEXT = 256
-"""Tokens, where a source does not say how many were read before."""
+"""Tokens of context, if a source does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A published gain, in plain decoding's speed, beside its prediction."""
+    """A published gain over plain decoding, with its prediction."""
 
     table: dict[str, Any]
     plain: float
-    """Predicted tokens per second."""
+    """Predicted tokens per second of plain decoding, then with the drafter."""
     drafted: float
     length: int
 
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Of the gain."""
+        """Relative error of the predicted gain."""
         return self.drafted / self.plain / self.gain - 1
 
 
@@ -44,7 +44,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def summary() -> str:
-    """How far the gains are off, in one sentence."""
+    """The errors of the predicted gains, in one sentence."""
     errors = sorted(row.error for row in rows())
     own = [abs(row.error) for row in rows() if "of" not in row.table]
     return (

@@ -1,7 +1,7 @@
-"""Fits the roofline to published speeds and writes what came of it: `python -m benchmarks.calibration`.
+"""Fits the roofline to published speeds: `python -m benchmarks.calibration`.
 
-Writes models/speed/fitted.toml (three constants and the error) and docs/roofline.md (every row).
-Each chip's speeds are also predicted by constants fitted without that chip: users are given that error.
+Writes models/speed/fitted.toml (three constants and the errors) and docs/roofline.md (every row).
+The error shown to users is held out: each chip is predicted by constants fitted without it.
 """
 
 import argparse
@@ -33,15 +33,15 @@ PAGE = Path(__file__).with_name("roofline_page.md")
 MEASUREMENTS = Path(__file__).with_name("measurements.toml")
 
 SHORT_CONTEXT = 256
-"""Tokens, where a source does not say how many were read before."""
+"""Tokens of context, if a source does not say."""
 DEFAULT_LENGTH = 2
-"""mlx-lm's draft length, where a source says none."""
+"""mlx-lm's default draft length, if a source does not say."""
 COVERED = 0.8
 """Share of the held-out plain speeds that the error given to users covers."""
 STEPS = 20
-"""Of reweighting; nothing moves after eight."""
+"""Iterations of reweighting; it converges within eight."""
 SMALLEST = 0.03
-"""Relative errors below this are not fitted any further."""
+"""Relative errors below this get no further weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Measured:
     model: str
     format: str
     speed: float
-    """Tokens per second, or rounds per second where `is_round`."""
+    """Tokens per second, or rounds per second if `is_round`."""
     is_round: bool
     context: int
     draft: str | None
     draft_format: str | None
     length: int
     rate: float | None
-    """Chance that a drafted token is accepted; None where it was not published."""
+    """Acceptance rate; None if not published."""
     source: str
     note: str
 
@@ -71,12 +71,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A published speed beside predictions of it."""
+    """A published speed with its predictions."""
 
     measured: Measured
     predicted: float
     held_out: float | None = None
-    """By constants fitted without the chip; plain speeds only."""
+    """Predicted by constants fitted without the chip; plain speeds only."""
 
     @property
     def error(self) -> float:
@@ -96,8 +96,8 @@ def all_measured() -> tuple[Measured, ...]:
 def fit(measured: Sequence[Measured]) -> Constants:
     """The constants with the least relative error over plain speeds.
 
-    Seconds per token are linear in them: time at full bandwidth, layers, special layers. Least squares,
-    reweighted towards least absolute errors, so that one odd report moves nothing.
+    Seconds per token are linear in three terms: time at full bandwidth, layers, special layers. Least
+    squares, reweighted towards least absolute errors, so that single outliers do not matter.
     """
     times = np.array([_terms(m) for m in measured]) * np.array([[m.speed] for m in measured])
     weights = np.ones(len(times))
@@ -110,7 +110,7 @@ def fit(measured: Sequence[Measured]) -> Constants:
 
 
 def plain_rows() -> list[Row]:
-    """Every plain speed, predicted by the constants fitted to all and by those fitted without its chip."""
+    """Every plain speed, predicted by constants fitted to all, and by constants fitted without its chip."""
     plain = _all_plain()
     constants = fit(plain)
     without = {m.chip.name: fit([other for other in plain if other.chip.name != m.chip.name]) for m in plain}
@@ -122,7 +122,7 @@ def plain_rows() -> list[Row]:
 
 
 def drafted_rows(constants: Constants) -> list[Row]:
-    """Every drafted speed, predicted with its own acceptance or, where none was given, the family's."""
+    """Every drafted speed, predicted with its own acceptance rate or, if not published, the family's."""
     rows = []
     for m in all_measured():
         if m.draft is not None and m.draft_format is not None:
@@ -179,8 +179,8 @@ def fitted_text() -> str:
     drafted = drafted_rows(constants)
     return f"""# Written by `python -m benchmarks.calibration`. Do not edit.
 
-# How far predictions are off at most, relative to the published speed, for four of five of these: plain by
-# constants fitted without their chip, drafted by the constants below, block: gains of blocks and MTP layers.
+# Four of five predictions are off by at most this share of the published value. plain: speeds, each chip held
+# out; drafted: speeds with a draft model; block: gains of blocks and MTP layers.
 plain_error = {_covering([abs(row.held_out_error) for row in plain]):.2f}
 drafted_error = {_covering([abs(row.error) for row in drafted]):.2f}
 block_error = {_block_error():.2f}
@@ -197,7 +197,7 @@ def _block_error() -> float:
 
 
 def _covering(errors: Sequence[float]) -> float:
-    """The error that COVERED of them do not exceed."""
+    """The error that the share `COVERED` of them does not exceed."""
     return sorted(errors)[ceil(COVERED * len(errors)) - 1]
 
 
@@ -226,7 +226,7 @@ def _all_plain() -> list[Measured]:
 
 
 def _terms(m: Measured) -> tuple[float, float, float]:
-    """What the three constants multiply: seconds at full bandwidth, layers, special layers."""
+    """The factors of the three constants: seconds at full bandwidth, layers, special layers."""
     shape = known_model(m.model, m.format).shape
     full = _plain_seconds(m, Constants(1.0, 0.0, 0.0))
     return full, float(shape.layers), float(shape.special_layers)

@@ -1,7 +1,7 @@
-"""Heads on a target's hidden states, predicted for Macs: a table of docs/roofline.md.
+"""Predicted gains of EAGLE-3 heads on Macs: a table of docs/roofline.md.
 
-`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it; the numbers say how often draft
-position 1, 2, ... of the first head is accepted with all before it. Nothing here was measured.
+`python -m benchmarks.heads_on_macs [--accepted 0.62,0.41,0.27]` prints it; the numbers replace the first
+head's acceptance: by position, the chance that all tokens up to it are accepted. Nothing here was measured.
 """
 
 import argparse
@@ -21,7 +21,7 @@ BITS = format_bits("4-bit")
 
 
 def head(name: str, layout: Layout, bits: float, accepted: Sequence[float], source: str) -> Published:
-    """`accepted`: how often draft position 1, 2, ... is accepted with all before it."""
+    """`accepted`: by position, the chance that all drafted tokens up to it are accepted."""
     known = Round("", source, 0.0, tuple(accepted))
     return Published(name, EAGLE, (), source, layout, bits=bits, rounds=(known,))
 
@@ -48,18 +48,18 @@ HEADS = {
     ),
     "Llama-3.1-8B": (LLAMA_8B, replace(LLAMA_8B, repo="fp16, as published", bits=format_bits("fp16"))),
 }  # fmt: skip
-"""By target; names say how the head is stored."""
+"""By target; `repo` says how the head is stored."""
 
 
 def step_model(head: Published) -> Model:
-    """What one step of drafting reads, as a model of one layer."""
+    """What one draft step reads, as a model of one layer."""
     assert head.layout and head.bits
     kv = 2 * head.layout.kv_heads * head.layout.head_dim * 2
     return Model(Shape([], step_parameters(head, head.layout) / 1e9, 1, kv), head.bits)
 
 
 def lines(heads: dict[str, tuple[Published, ...]] = HEADS) -> Iterator[str]:
-    """Both tables, in Markdown: what the heads are, and what they should bring."""
+    """Two tables in Markdown: the heads, and their predicted gains."""
     yield "| target, 4-bit | head | a step reads | layers | accepted by depth | from |"
     yield "|---|---|---|---|---|---|"
     for name, each in heads.items():
@@ -94,7 +94,7 @@ def _row(name: str, head: Published, chip: Chip) -> str:
 
 
 def _given(accepted: Sequence[float]) -> dict[str, tuple[Published, ...]]:
-    """HEADS, the first with these acceptances."""
+    """`HEADS` with these acceptances for the first target's heads."""
     name, *_ = HEADS
     known = Round("", "given", 0.0, tuple(accepted))
     return {**HEADS, name: tuple(replace(head, rounds=(known,)) for head in HEADS[name])}

@@ -1,4 +1,4 @@
-"""What drafting shall reach on a real model, whether it does, and what stops it where it does not."""
+"""The gains wanted on a real model, whether they are reached, and the figures that explain a miss."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from benchmarks.real.figures import Figures, Gain
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A gain over our plain decoding that a side shall reach."""
+    """A wanted gain of a side over our plain decoding."""
 
     side: str
     group: str
@@ -18,14 +18,14 @@ class Bar:
 
 
 def bars(figures: Figures) -> list[Bar]:
-    """For what was measured: of all prompts, and that no kind of them is slowed down."""
+    """The wanted gains of the measured sides: over all prompts, and no slowdown on any kind of prompt."""
     wanted = [Bar("auto", "all", 0.0, 1.5), Bar("auto", "all", 0.8, 1.3), Bar("eagle", "all", 0.0, 1.4)]
     wanted += [Bar("auto", kind, t, NEVER_SLOWER) for t in figures.temperatures for kind in figures.kinds]
     return [bar for bar in wanted if bar.side in figures.sides and bar.temperature in figures.temperatures]
 
 
 def lines(figures: Figures) -> Iterator[str]:
-    """A line per bar, and under a missed one the numbers that explain it."""
+    """A line per bar, followed by figures that explain it if it is missed."""
     for bar in bars(figures):
         gain = figures.gain(bar.side, bar.group, bar.temperature)
         if gain is None:
@@ -41,7 +41,7 @@ def lines(figures: Figures) -> Iterator[str]:
 
 
 def reasons(figures: Figures, bar: Bar, gain: Gain) -> Iterator[str]:
-    """What was gained per pass, what it cost, who drafted, and how often each was right."""
+    """Tokens per pass, cost of a pass, rounds by drafter, and acceptance by depth."""
     cost = gain.tokens_per_pass / gain.total
     yield (
         f"{gain.tokens_per_pass:.2f} tokens per pass, and a pass takes {cost:.2f} plain rounds: at this cost "
@@ -56,7 +56,7 @@ def reasons(figures: Figures, bar: Bar, gain: Gain) -> Iterator[str]:
 
 
 def bounds(figures: Figures) -> Iterator[str]:
-    """What this acceptance and these costs of rounds allow, by drafter, over all prompts."""
+    """The best gain that the acceptance and the costs of rounds allow, by drafter, over all prompts."""
     for side in figures.counted_sides:
         drafter = side.rpartition(" ")[0]
         costs = ", ".join(f"{k} takes {cost:.2f}" for k, cost in figures.costs(drafter).items())

@@ -12,7 +12,7 @@ PAGE = Path(__file__).with_name("page.md")
 def page(
     figures: Figures, pair: str, facts: str, left_out: Sequence[str], differences: Mapping[str, str]
 ) -> str:
-    """All of it. `differences`: what is known of an answer that differs, by `side, prompt, temperature`."""
+    """The whole page. `differences`: notes on differing answers, by `side, prompt, temperature`."""
     return PAGE.read_text(encoding="utf-8").format(
         pair=pair,
         facts=facts,
