@@ -64,10 +64,12 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     projector, markov = said.get("projector_type", "dflash"), "markov_head.markov_w1.weight" in weights
     if projector not in ("dflash", "dspark"):
         raise UnsupportedModel(
-            f"Its projector is of the type {projector}, which is not read. Use another head."
+            f"Its projector is of the type {projector}, which is not supported. Use another head."
         )
     if markov and (kind := said.get("markov_head_type", "vanilla")) != "vanilla":
-        raise UnsupportedModel(f"Its markov_head is of the type {kind}, which is not read. Use another head.")
+        raise UnsupportedModel(
+            f"Its markov_head is of the type {kind}, which is not supported. Use another head."
+        )
     vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
     windows, causal = _kinds(inner, said, count)
     rows = len(weights["lm_head.weight"]) if "lm_head.weight" in weights else vocab

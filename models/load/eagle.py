@@ -79,11 +79,11 @@ def _head(config: Config, weights: Weights, target: Any) -> EagleHead:
     weights.pop("embed_tokens.weight", None)  # a copy of the target's
     if config.get("embed_requires_grad"):
         raise UnsupportedModel(
-            "It was trained with embeddings of its own, which are not read. Use another head."
+            "It was trained with its own embeddings, which are not supported. Use another head."
         )
     shape = head_shape(config, weights, len(target.layers))
     if (count := shape.args.num_hidden_layers) != 1:
-        raise UnsupportedModel(f"It has {count} layers, and heads of one are read. Use another head.")
+        raise UnsupportedModel(f"It has {count} layers; only heads of one are supported. Use another head.")
     return EagleHead(shape, target)
 
 
@@ -100,9 +100,9 @@ def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
     """
     inner = layer_of(config)
     if "sliding_attention" in (inner.get("layer_types") or ()):
-        raise UnsupportedModel("Its layer sees a window of the text, which is not read. Use another head.")
-    if (computes := inner.get("hidden_act", "silu")) != "silu":
-        raise UnsupportedModel(f"Its layer computes with {computes}, and silu is read. Use another head.")
+        raise UnsupportedModel("Its layer has a sliding window, which is not supported. Use another head.")
+    if (act := inner.get("hidden_act", "silu")) != "silu":
+        raise UnsupportedModel(f"Its activation is {act}; only silu is supported. Use another head.")
     width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
     theta, scaling = rotation(inner)
     args = ModelArgs(

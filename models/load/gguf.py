@@ -129,7 +129,7 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
-            f"{path} has the architecture {metadata.architecture}; GGUF files of {known} are read. "
+            f"{path} has the architecture {metadata.architecture}; GGUF is supported for {known}. "
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
@@ -152,7 +152,7 @@ def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
         reason = reason_of(error)
         if "f16" in reason or "type" in reason:
             raise BadChoice(
-                f"{path} holds numbers that MLX does not read ({reason}). "
+                f"{path} has a quantization that MLX does not support ({reason}). "
                 "Use a Q4_0, Q8_0, F16 or K-quant file."
             ) from error
         raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
@@ -269,7 +269,7 @@ def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
     kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
     if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
         raise BadChoice(
-            f"{path} has a tokenizer of a kind that is not read from GGUF here: {kind}, {split}. "
+            f"{path} has a tokenizer that is not supported in GGUF files: {kind}, {split}. "
             "Use an MLX or safetensors version of the model."
         )
     backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]

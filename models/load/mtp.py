@@ -69,7 +69,7 @@ def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     inner = {**inner, **(inner.get("text_config") or {})}
     if inner.get("mtp_use_dedicated_embeddings"):
         raise UnsupportedModel(
-            "This layer has embeddings of its own, which are not read. Use another drafter."
+            "This layer has its own embeddings, which are not supported. Use another drafter."
         )
     vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
     return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
@@ -80,7 +80,7 @@ def _layer(target: Any) -> tuple[nn.Module, float]:
     kind = _kind(target)
     if kind not in _ARGS:
         raise UnsupportedModel(
-            f"MTP layers are read for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
+            f"MTP layers are supported for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
             "Use another drafter."
         )
     args = _ARGS[kind](target)

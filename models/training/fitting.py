@@ -51,7 +51,7 @@ class Fitting(Work):
         self._module, self._acceptance = self._job.run(report)
 
     def stopped(self) -> str:
-        return f"The same command goes on from here; what there is lies in {self._shop.unfinished}."
+        return f"The same command goes on from here; the work so far is in {self._shop.unfinished}."
 
     def finish(self, about: Mapping[str, Any]) -> tuple[bool, str]:
         module, folder = self._module, self._shop.folder
@@ -65,7 +65,7 @@ class Fitting(Work):
         noted = self._shop.about(facts)
         self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._request.bits))
         right = accepted_text(self._acceptance, self._kind.unit)
-        unseen = "How often it is right was not looked at: it has no text of the target's own."
+        unseen = "Its acceptance was not measured: no held-out text was written by the target."
         return (
             True,
             f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
@@ -90,9 +90,9 @@ class Fitting(Work):
                 f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
                 f"{tokens:,} {kind.unit} of text:",
                 f"  the target writes them     {time_text(writing)}",
-                f"  what it makes of them      {time_text(reading)}, {size_text(disk)} on disk",
+                f"  training data is computed  {time_text(reading)}, {size_text(disk)} on disk",
                 f"  the drafter learns         {time_text(learning)}",
-                f"The drafter goes to {self._shop.folder}. --hours ends it earlier with what there is.",
+                f"The drafter goes to {self._shop.folder}. --hours sets a time limit.",
             )
         )
 

@@ -58,7 +58,7 @@ class LayerSearch(Work):
         if self._best is NONE:
             return "Nothing is kept: no set of layers was tried yet."
         if self._best.gain <= 1:
-            return f"Nothing is kept, for nothing that was tried gains: {_worth(self._best)}"
+            return f"Nothing is kept, because no set of layers gains so far: {_worth(self._best)}"
         if folder.exists():
             return f"{self._so_far()} It is not kept: what an earlier search found stays in {folder}."
         self._save({})
@@ -95,6 +95,6 @@ def _worth(found: Found) -> str:
     kept, length = len(found.layers), found.draft_length
     layers, tokens = f"{kept} layer{'s' * (kept > 1)}", f"{length} token{'s' * (length > 1)}"
     return (
-        f"{layers}, whose first token is right in {found.acceptance[0]:.0%}, give {found.gain:.2f} of plain "
+        f"{layers}, first token accepted in {found.acceptance[0]:.0%}, give {found.gain:.2f} of plain "
         f"decoding's speed at {tokens} drafted ({found.ceiling:.2f} if drafting took no time)."
     )

@@ -98,8 +98,8 @@ def test_a_gguf_is_target_and_draft_of_a_pair_like_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ({"called": "mamba"}, "the architecture mamba; GGUF files of llama, qwen2, qwen3, gemma3 are read"),
-        ({"pre": "viking"}, "a tokenizer of a kind that is not read from GGUF here: gpt2, viking"),
+        ({"called": "mamba"}, "the architecture mamba; GGUF is supported for llama, qwen2, qwen3, gemma3"),
+        ({"pre": "viking"}, "a tokenizer that is not supported in GGUF files: gpt2, viking"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(given, refusal, tmp_path):

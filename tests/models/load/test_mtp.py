@@ -267,7 +267,7 @@ def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: 
     config["text_config"]["hidden_size"] -= 8
     dedicated = config | {"mtp_use_dedicated_embeddings": True}
     (folder / "config.json").write_text(json.dumps(dedicated))
-    with pytest.raises(UnsupportedModel, match="embeddings of its own, which are not read"):
+    with pytest.raises(UnsupportedModel, match="its own embeddings, which are not supported"):
         load_mtp(folder, target, {})
     mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
     (folder / "config.json").write_text(json.dumps(config))

@@ -158,13 +158,13 @@ def edited(folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("packaging", "changes", "error", "message"),
     [
-        ("speculators", {"embed_requires_grad": True}, UnsupportedModel, "embeddings of its own"),
+        ("speculators", {"embed_requires_grad": True}, UnsupportedModel, "its own embeddings"),
         ("speculators", {AUX: [1, "two"]}, BrokenFiles, r"layer_ids are \[1, 'two'\]"),
         ("speculators", {"transformer_layer_config": 3}, BrokenFiles, "is damaged"),
         ("speculators", {"transformer_layer_config": {"model_type": "odd"}}, BrokenFiles, "odd"),
-        ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers, and heads of one"),
+        ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers; only heads of one"),
         ("DeepSpec", {"target_layer_ids": [0, 1]}, BrokenFiles, "fc.weight"),
-        ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "layer computes with gelu"),
+        ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "activation is gelu; only silu is supported"),
         ("SGLang", {"target_hidden_size": 48}, UnsupportedModel, "48 numbers.*has 120 and 32"),
         ("SafeAILab", {"vocab_size": 99}, BrokenFiles, "names no 'd2t'"),
     ],
