@@ -64,7 +64,7 @@ DRAFT_LENGTHS = (0, 3)
 """Fixed, because a learned draft length would differ between runs."""
 PATIENCE_SECONDS = 600
 _TOKEN = re.compile(r"\s?\w+|\s+|[^\w\s]+")
-UNSEEN = 1_000_000
+FIRST_DISCARDED = 1_000_000
 """First request id of answers outside the chat."""
 
 
@@ -145,20 +145,20 @@ class MeasuredApp(ChatApp):
             _hold(os.getpid(), 0)
             _hold(self.link.client.pid or 0, 1)
         beside, alone = [], []
-        self._unseen()
+        self._discarded()
         for pair in range(ENGINE_PAIRS):
             if pair % 2:
-                alone.append(self._unseen())
+                alone.append(self._discarded())
             shown = self._scenario != "no screen"
-            beside.append((await self._answered())["tokens_per_second"] if shown else self._unseen())
+            beside.append((await self._answered())["tokens_per_second"] if shown else self._discarded())
             if not pair % 2:
-                alone.append(self._unseen())
+                alone.append(self._discarded())
         return {"ratios": [b / a for b, a in zip(beside, alone, strict=True)], "alone": alone}
 
-    def _unseen(self) -> float:
+    def _discarded(self) -> float:
         """Tokens per second of an answer whose events are read and discarded, without drawing."""
         self._asked += 1
-        client, request = self.link.client, UNSEEN + self._asked
+        client, request = self.link.client, FIRST_DISCARDED + self._asked
         messages = (Message(role="user", content=PROMPT),)
         client.send(Answer(request, messages, self.chat.state.settings.for_answer()))
         end = time.monotonic() + PATIENCE_SECONDS

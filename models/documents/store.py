@@ -73,7 +73,7 @@ def open_store(
         if (array := _mapped(file)) is not None:  # another program was first
             return TokenStore(array), []
         array, notes = _indexed(place, files, encode, show)
-        return TokenStore(_kept(array, file, notes)), notes
+        return TokenStore(_saved(array, file, notes)), notes
 
 
 def _indexed(
@@ -89,7 +89,7 @@ def _indexed(
     return arranged(documents), notes
 
 
-def _kept(array: Array, file: Path, notes: list[str]) -> Array:
+def _saved(array: Array, file: Path, notes: list[str]) -> Array:
     """Save the array, delete the folder's old index and map the new one; the array if that fails."""
     try:
         with replacing(file) as out:

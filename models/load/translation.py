@@ -90,21 +90,21 @@ class Words:
         self._forget()
 
     def unread(self, tokens: Sequence[int]) -> int:
-        return len(tokens) - (len(self._read) if self._goes_on(tokens) else 0)
+        return len(tokens) - (len(self._read) if self._continues(tokens) else 0)
 
     def to_draft(self, tokens: Sequence[int]) -> list[int]:
-        if not self._goes_on(tokens):
+        if not self._continues(tokens):
             self._forget()
         for token in tokens[len(self._read) :]:
             if self._word and self._ends_before(token):
-                self._ids += self._said(self._word) or self._between.draft.nearest(self._text("replace"))
+                self._ids += self._ids_of(self._word) or self._between.draft.nearest(self._text("replace"))
                 self._word = []
             self._word.append(token)
             self._read.append(token)
-        said = self._said(self._word)
-        if said is None:
+        last = self._ids_of(self._word)
+        if last is None:
             return []
-        read, start = [*self._ids, *said], self._between.draft.start
+        read, start = [*self._ids, *last], self._between.draft.start
         return read if read[:1] == start else [*start, *read]
 
     def to_target(self, drafted: Sequence[int]) -> list[int]:
@@ -130,7 +130,7 @@ class Words:
         self._word: list[int] = []
         """The target's tokens of the last word, which may continue."""
 
-    def _goes_on(self, tokens: Sequence[int]) -> bool:
+    def _continues(self, tokens: Sequence[int]) -> bool:
         return list(tokens[: len(self._read)]) == self._read
 
     def _ends_before(self, token: int) -> bool:
@@ -138,12 +138,12 @@ class Words:
         if self._is_special([token]) or self._is_special(self._word):
             return True
         begins = self._between.target.bytes.get(token, b"")[:1] in (b" ", b"\n")
-        return begins or (len(self._word) >= LONGEST and self._said(self._word) is not None)
+        return begins or (len(self._word) >= LONGEST and self._ids_of(self._word) is not None)
 
     def _is_special(self, word: Sequence[int]) -> bool:
         return bool(word) and word[0] in self._between.target.special
 
-    def _said(self, word: Sequence[int]) -> Sequence[int] | None:
+    def _ids_of(self, word: Sequence[int]) -> Sequence[int] | None:
         """A word in the draft model's tokens; None if it ends within a character."""
         if self._is_special(word):
             known = self._between.special.get(word[0])
