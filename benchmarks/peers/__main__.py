@@ -52,13 +52,13 @@ def main(
     search_repeats: Annotated[int, typer.Option(min=1, help="Runs of every fixed length.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     turns: Annotated[int, typer.Option(min=0, help="Turns of the long chat; 0 leaves it out.")] = 20,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run that shows that all works.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A short test run.")] = False,
     records: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what was measured there, and go on from what is there."),
+        typer.Option(metavar="FILE", help="Save the measurements there, and resume from them."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Repository or folder; the built-in pair's if left out.")
+        str | None, typer.Option(help="Repository or folder; default: the built-in pair's.")
     ] = None,
     draft: Annotated[str | None, typer.Option(help="Repository or folder.")] = None,
 ) -> None:

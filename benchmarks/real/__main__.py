@@ -40,16 +40,18 @@ def main(
     ] = PROMPTS,
     pair: Annotated[str, typer.Option(help="A pair that was pulled.")] = "smollm2-135m",
     keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep what was measured, and go on from it.")
+        Path | None, typer.Option(metavar="FOLDER", help="Save the measurements there, and resume from them.")
     ] = None,
     kinds: Annotated[str, typer.Option(help="Kinds of prompts, by commas; all if left out.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Prompts of a kind.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most prompts of each kind.")] = None,
     temperatures: Annotated[str, typer.Option(help="By commas.")] = "0,0.8",
     tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 128,
     drafters: Annotated[
-        str, typer.Option(help="Measured alone, by commas, or joined by +; all if left out.")
+        str, typer.Option(help="Drafters to measure alone, by commas, or joined by +; all if left out.")
     ] = "",
-    depth: Annotated[int, typer.Option(min=0, help="Drafted every round to count; 0: do not.")] = 5,
+    depth: Annotated[
+        int, typer.Option(min=0, help="Draft length for tokens per pass; 0: do not count them.")
+    ] = 5,
 ) -> None:
     """Measure, and print the page."""
     line = Progress()
