@@ -1,4 +1,4 @@
-# Everything a person does with a clone. `make` alone lists it.
+# All commands for a clone. `make` alone lists them.
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -11,7 +11,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo "  Arguments go through ARGS: make bench ARGS='--repeats 5 --json'"
 
-setup: ## leave .venv/bin/mlx-spec ready (uv if it is there, else venv and pip)
+setup: ## install into .venv (with uv if it is on the PATH, else with venv and pip)
 	@scripts/setup $(VENV) requirements.lock
 
 chat: setup ## chat with a small real model (93 MB, fetched once); from a pipe, answer the prompts on stdin
@@ -19,7 +19,7 @@ chat: setup ## chat with a small real model (93 MB, fetched once); from a pipe, 
 	    echo "The built-in pair opens instead. The real one: $(VENV)/bin/mlx-spec pull smollm2-135m" >&2
 	@$(VENV)/bin/mlx-spec chat $(ARGS)
 
-# As on a Mac, where MLX always compiles; on Linux it does if g++ is there.
+# Compile passes, as on a Mac; on Linux this needs g++.
 bench bench-peers bench-real: export MLX_SPEC_COMPILE ?= 1
 
 bench: setup ## measure decoding with and without drafting
@@ -45,7 +45,7 @@ check: setup-dev ## formatting, lint, types, layers, tests
 	@$(PYTHON) $(VENV)/bin/lint-imports
 	@$(PYTHON) -m pytest -q $(ARGS)
 
-pictures: setup-dev ## accept the screens as they are drawn now: tests/app/tui/pictured (look at what changed)
+pictures: setup-dev ## accept the current screens in tests/app/tui/pictured (look at the diff)
 	@MLX_SPEC_ACCEPT_PICTURES=1 $(PYTHON) -m pytest -q tests/app/tui/test_pictured.py
 
 slow: setup-dev ## the long statistical and soak tests

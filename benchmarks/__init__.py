@@ -1,1 +1,1 @@
-"""Measurements beside other programs, and experiments. Not part of the wheel."""
+"""Comparisons with other programs, and experiments. Not part of the wheel."""

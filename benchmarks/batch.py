@@ -1,7 +1,7 @@
-"""`python -m benchmarks.batch`: prompts answered side by side, one after the other, and by mlx-lm's batches.
+"""`python -m benchmarks.batch`: prompts answered in one batch, one after the other, and in mlx-lm's batches.
 
-All sides run in this process on the same weights, in a new order each repeat; tokens per second are of all
-answers together, reading the prompts included. The last line of stdout is one JSON document.
+All sides run in this process on the same weights, in a new order each repeat. Speeds are the tokens of all
+answers over the wall time, prefill included. The last line of stdout is one JSON document.
 """
 
 import random
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Prompts = Sequence[Sequence[int]]
 Side = Callable[[Prompts], int]
-"""Answers all of them; gives how many tokens it wrote."""
+"""Answers all prompts; returns the number of tokens generated."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Speeds:
         self.found.setdefault((rows, side), []).append(speed)
 
     def ratio(self, rows: int, side: str, other: str) -> float:
-        """Median over repeats, of which each has prompts of its own, that all sides share."""
+        """Median over repeats. The prompts differ between repeats, not between sides."""
         pairs = zip(self.found[rows, side], self.found[rows, other], strict=True)
         return median(a / b for a, b in pairs)
 
@@ -66,7 +66,7 @@ def main(
     sides = _sides(loaded, max_tokens, temperature)
     speeds, line = Speeds(), Progress()
     for rows in map(int, sizes.split(",")):
-        for repeat in range(-1, repeats):  # the first is not timed: graphs are built, costs are learned
+        for repeat in range(-1, repeats):  # the first is a warm-up: graphs are built, costs are learned
             order = random.Random(f"{repeat} {rows}")
             asked = order.sample(prompts, rows)
             for name in order.sample(list(sides), len(sides)):
@@ -126,7 +126,7 @@ def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str,
 
 
 def show(speeds: Speeds) -> None:
-    """Medians, and the ratios that the promises are about."""
+    """Print medians and ratios."""
     sides = list(dict.fromkeys(side for _, side in speeds.found))
     table = plain_table(
         "rows", *(f">{side}" for side in sides), ">batch/1 by 1", ">auto/plain", ">auto/mlx-lm"

@@ -1,8 +1,8 @@
-"""What drafting gains where several texts are written at once, predicted: a table of docs/serving.md.
+"""The predicted gain of drafting in batches: a table of docs/serving.md.
 
 `python -m benchmarks.batches_on_macs` prints it. Nothing here was measured. A pass over k + 1 rows of each of
-b texts reads the weights once for all b (k + 1) rows, at the published cost of so many, and the keys and
-values of each text. That cost is known up to a tile of 32 rows, so no further is looked.
+b texts reads the weights once, at the published cost of b (k + 1) rows, and the keys and values of each text.
+That cost is known up to 32 rows (a tile), so batches end there.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ from models.speed.roofline import (
 
 TILE = 32
 TEXTS = (1, 2, 4, 8, 16)
-"""Places that a batch has: three texts take as many rows as four."""
+"""Batch sizes: three texts are padded to four."""
 RATES = (0.6, 0.8)
-"""Acceptance of each drafted token, assumed."""
+"""Assumed acceptance rates."""
 PAIRS = {
     "Llama-3.1-8B + 1B": ("llama-3.1-8b", "llama-3.2-1b"),
     "Qwen3-32B + 0.6B": ("qwen3-32b", "qwen3-0.6b"),
 }
 CHIP = "M4 Max"
-"""The curve is that of M3 and M4."""
+"""Its verify curve is that of M3 and M4."""
 
 
 def lines() -> Iterator[str]:
@@ -44,7 +44,7 @@ def lines() -> Iterator[str]:
 
 
 def gains(target: Model, draft: Model, chip: Chip, texts: int, rate: float) -> list[float]:
-    """Speeds that draft 0, 1, 2, ... tokens, relative to the first."""
+    """Speeds at draft lengths 0, 1, 2, ..., relative to plain decoding."""
     plain, step = batch_seconds(target, chip, texts, 1), batch_seconds(draft, chip, texts, 1)
     found = [1.0]
     for length in range(1, min(LONGEST_DRAFT, TILE // texts - 1) + 1):
@@ -54,7 +54,7 @@ def gains(target: Model, draft: Model, chip: Chip, texts: int, rate: float) -> l
 
 
 def batch_seconds(of: Model, chip: Chip, texts: int, rows: int) -> float:
-    """One pass over so many rows of each text."""
+    """Seconds of one pass over `rows` rows of each text."""
     keys = pass_seconds(of, chip) - pass_seconds(of, chip, context=0)
     return pass_seconds(of, chip, rows=texts * rows) + (texts - 1) * keys
 

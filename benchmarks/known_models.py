@@ -1,4 +1,4 @@
-"""Models of shapes.toml by name: what the predictions of this folder are made for."""
+"""Models of shapes.toml by name, for predictions."""
 
 from models.speed.roofline import Model, find_shape, format_bits
 

@@ -1,9 +1,8 @@
-"""`python -m benchmarks.long_context`: what a round costs at 256 to 16k tokens of context, plain and drafted.
+"""`python -m benchmarks.long_context`: the cost of a round at 256 to 16k tokens, plain and drafted.
 
-On the built-in architecture with longer positions allowed than it was trained for, over rows that hold no
-text: what it writes is no language, and what a round costs does not depend on it. The host's share is the
-processor time of the thread that builds the rounds; it should not grow with the context. The last line of
-stdout is one JSON document.
+Runs the built-in models beyond their trained context length, over empty cache rows: the output is nonsense,
+but a round's cost does not depend on it. Host time is the processor time of the thread that builds the
+rounds; it should not grow with the context. The last line of stdout is one JSON document.
 """
 
 import time
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 CONTEXTS = (256, 1024, 4096, 16384)
 LENGTHS = (0, 3)
-"""Draft lengths: plain decoding, and the usual one."""
+"""Draft lengths: plain decoding, and a typical one."""
 FIRST = 3
-"""Rounds before the timed ones, at each context and length."""
+"""Warm-up rounds at each context and length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Rounds of one length at one context; medians."""
+    """The median cost of rounds with one draft length at one context."""
 
     context: int
     draft_length: int
@@ -83,7 +82,7 @@ def main(
 
 
 def measure(engine: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int | None) -> list[Cost]:
-    """Rounds at each context, as if it had been read: reading 16k tokens on a CPU takes minutes."""
+    """Measure rounds at each context, without its prefill: 16k tokens take minutes on a CPU."""
     import mlx.core as mx
 
     text = [token % (engine.target.vocab - 16) + 8 for token in range(contexts[-1])]
@@ -102,7 +101,7 @@ def measure(engine: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int
 
 
 def _rounds(engine: "Engine", prompt: Sequence[int], options: Options, count: int) -> tuple[float, float]:
-    """Median seconds of a round: of wall time, and of this thread's processor time."""
+    """Median seconds of a round: wall time, and this thread's processor time."""
     reading = engine.generate(prompt, options)
     walls: list[float] = []
     hosts: list[float] = []
@@ -116,7 +115,7 @@ def _rounds(engine: "Engine", prompt: Sequence[int], options: Options, count: in
 
 
 def show(costs: Sequence[Cost]) -> None:
-    """A table, a line per context."""
+    """Print a table with a line per context."""
     kinds = list(dict.fromkeys((cost.kv_bits, cost.draft_length) for cost in costs))
     heads = (f">{bits or 'full'} bits, {k} drafted" for bits, k in kinds)
     table = plain_table("ms per round (host)", *heads)

@@ -1,8 +1,8 @@
-"""How well drafts are planned, without a clock: real answers, made-up costs of rounds.
+"""Evaluates draft planning in simulated time: real answers, assumed costs of rounds.
 
-`python -m benchmarks.policy_on_answers [--target X --draft Y]`. Which tokens of an answer the draft model
-would have had right is found once per answer, by drafting 8 everywhere; planners are then played on those,
-in simulated time. What is printed depends on the planner and the pair alone, and is the same every time.
+`python -m benchmarks.policy_on_answers [--target X --draft Y]`. Each answer is generated once with draft
+length 8, to find which of its tokens the draft model predicts; planners are then simulated on these answers.
+The output depends only on the planner and the pair, and is the same every time.
 """
 
 import argparse
@@ -26,19 +26,19 @@ from mlx_spec.policy.plan import Fixed, Policy
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options, Round
 
 PASSES = {1: 1.0, 2: 1.46, 3: 1.58, 4: 1.63, 5: 1.85, 9: 2.15, 16: 2.49, 24: 2.92, 32: 3.52}
-"""Passes of the target by rows, in plain rounds: of 30 calibrations of the built-in pair on 2 cores with
-OpenBLAS, the medians of all rounds of a kind."""
+"""Passes of the target by rows, in plain rounds: medians over 30 calibrations of the built-in pair on 2 cores
+with OpenBLAS."""
 STEP, READING = 0.135, 0.67
-"""Of the draft: a step, and the reading of a prompt."""
+"""Draft step and draft prefill, in plain rounds."""
 NOISE, ORDERS = 0.08, 3
 TOKENS = 96
-"""Of an answer at most."""
+"""Longest answer."""
 TEMPERATURES = (0.0, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer, and which of its tokens the draft model would have had right."""
+    """An answer, and for each of its tokens, whether the draft model predicts it."""
 
     category: str
     prompt: list[int]
@@ -59,13 +59,13 @@ def write_answers(target: str | None, draft: str | None, temperature: float) -> 
         right: list[bool] = []
         for read in side.pair.engine.generate(ids, options):
             text += read.tokens
-            # After 8 accepted tokens nothing was drafted: taken for right, as those around it.
+            # The token after 8 accepted ones was not drafted: assumed right, as its neighbours.
             right += [True] * read.accepted + [read.accepted == len(read.drafted) > 0]
         yield Written(prompt.category, list(ids), text, right[: len(text)])
 
 
 def takes(drafter: str, k: int) -> float:
-    """A round, in plain rounds."""
+    """Time of a round with draft length `k`, in plain rounds."""
     low, high = max(m for m in PASSES if m <= k + 1), min(m for m in PASSES if m >= k + 1)
     share = (k + 1 - low) / (high - low) if high > low else 0.0
     return PASSES[low] + share * (PASSES[high] - PASSES[low]) + (STEP * k if drafter == "model" else 0.0)
@@ -92,7 +92,7 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
             filter(None, (lookup.candidate(), model)), key=lambda candidate: candidate.prior, reverse=True
         )
         candidate, k = planner.choose(candidates, len(answer.prompt) + at)
-        if len(text) == TOKENS:  # else it ends where nobody knows beforehand
+        if len(text) == TOKENS:  # an answer cut at the limit: the loop knows where it ends
             k = min(k, TOKENS - at)
         drafted: Sequence[int] = ()
         accepted = 0
@@ -115,7 +115,7 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
             planner.shadow(id(answer), candidate, answer.right[at - rested : at])
         gained = text[at : at + accepted + 1]
         if at + len(gained) == len(text):
-            drafted = drafted[: len(gained)]  # as the loop cuts it, so that it counts as no refusal
+            drafted = drafted[: len(gained)]  # as the loop does: drafts beyond the end are not rejections
         name = candidate.drafter if drafted else "none"
         steady = name == before and not (used and (unread or not drafted))
         before = name
@@ -130,8 +130,8 @@ def play(planner: Policy, answer: Written, rng: random.Random) -> float:
     return spent
 
 
-class Told(Acceptance):
-    """Acceptance at a known rate, which nothing that is seen changes."""
+class KnownAcceptance(Acceptance):
+    """Acceptance at a known rate, which never changes."""
 
     def __init__(self, rate: float):
         super().__init__()
@@ -139,36 +139,36 @@ class Told(Acceptance):
         self.usual = self._last = np.maximum(0.0, 1 - abs(np.arange(len(LEVELS)) - place)) + 1e-9
 
     def begin(self, texts: Collection[int]) -> None:
-        """As told."""
+        pass
 
     def idle(self, tokens: int) -> None:
-        """As told."""
+        pass
 
     def _learn(self, text: int, likelihood: np.ndarray) -> None:
         pass
 
 
-def told(answer: Written) -> Controller:
-    """A controller that knows how often each drafter is right in this answer."""
+def informed(answer: Written) -> Controller:
+    """A controller that knows each drafter's acceptance rate in this answer."""
     lookup, right = Copier(()), defaultdict[str, list[bool]](list)
     lookup.read(answer.prompt)
     for candidate, was_right in lookup.read(answer.prompt + answer.text):
         right[candidate.kind] += was_right
     right["model"] = answer.right[1:]
     controller = Controller(costs())
-    controller.acceptance = {kind: Told(sum(each) / len(each)) for kind, each in right.items()}
+    controller.acceptance = {kind: KnownAcceptance(sum(each) / len(each)) for kind, each in right.items()}
     return controller
 
 
-def gains_told(answers: Sequence[Written]) -> dict[str, float]:
-    """`gains` of `told`."""
-    return _by_category((a, play(told(a), a, random.Random(seed))) for seed in range(8) for a in answers)
+def informed_gains(answers: Sequence[Written]) -> dict[str, float]:
+    """`gains` of `informed` controllers."""
+    return _by_category((a, play(informed(a), a, random.Random(seed))) for seed in range(8) for a in answers)
 
 
 def least_time(answer: Written) -> float:
-    """The answer's time, as `play` counts it, of a planner that knows the answer: no other takes less.
+    """A lower bound of `play`: the answer's time for a planner that knows the answer.
 
-    The draft model's reading of the prompt is left out.
+    The draft model's prefill is left out.
     """
     lookup, text = Copier(()), answer.text
     copies: list[int] = []
@@ -194,12 +194,12 @@ def _accepted(right: Sequence[bool]) -> int:
 
 
 def at_most(answers: Sequence[Written]) -> dict[str, float]:
-    """What `gains` would be for a planner that knows every answer."""
+    """An upper bound of `gains`: planners that know every answer."""
     return _by_category((answer, least_time(answer)) for answer in answers)
 
 
 def gains(planners: Sequence[Policy], answers: Sequence[Written]) -> dict[str, float]:
-    """Plain time over planned time by category, each planner in an order of its own."""
+    """Plain time over planned time by category; each planner gets the answers in its own order."""
     return _by_category(
         (answer, play(planner, answer, rng))
         for planner, rng in zip(planners, map(random.Random, range(len(planners))), strict=True)
@@ -229,7 +229,7 @@ def main() -> None:
         answers = [a for a in write_answers(asked.target, asked.draft, temperature) if len(a.text) > 1]
         auto = gains([Controller(costs()) for _ in range(ORDERS)], answers)
         fixed = [gains([Fixed(k)], answers) for k in range(CANDIDATE.limit + 1)]
-        most, told_rates = at_most(answers), gains_told(answers)
+        most, known_rates = at_most(answers), informed_gains(answers)
         rows = {}
         for group in sorted(auto):
             best = max(range(len(fixed)), key=lambda k: fixed[k][group])
@@ -237,8 +237,8 @@ def main() -> None:
                 "auto": auto[group],
                 "best_fixed": fixed[best][group],
                 "length": best,
-                "told": told_rates[group],
-                "knowing": most[group],
+                "known_rates": known_rates[group],
+                "known_answers": most[group],
             }
             rows[group] = {name: round(value, 2) for name, value in figures.items()}
             print(f"T={temperature:g}", group, rows[group])

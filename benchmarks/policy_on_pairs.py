@@ -1,9 +1,9 @@
-"""The controller on real pairs: speeds of auto, of plain decoding and of mlx-lm's `generate_step`.
+"""The controller on real pairs: speeds of `auto`, of plain decoding and of mlx-lm's `generate_step`.
 
-`python -m benchmarks.policy_on_pairs [FOLDER]`, the folder made by `benchmarks.stranger_pairs`. The three
-take turns in one process. Every repeat begins with a controller of its own: calibrated as the app does it,
-or fresh. A draft with random weights and lookup alone are there too; without a folder it is the built-in
-pair. Compiled if MLX_SPEC_COMPILE=1 says so.
+`python -m benchmarks.policy_on_pairs [FOLDER]`, with a folder made by `benchmarks.stranger_pairs`, else the
+built-in pair. The three sides take turns in one process. Every repeat begins with a new controller,
+calibrated as in the app, or fresh. A folder also gets a draft with random weights, and lookup alone. Compiled
+if MLX_SPEC_COMPILE=1.
 """
 
 import argparse
@@ -38,7 +38,7 @@ TEMPERATURES = (0.0, 0.8, 1.2)
 
 @dataclass(frozen=True)
 class Subject:
-    """A pair and what it answers."""
+    """A pair and its prompts."""
 
     name: str
     engine: Engine
@@ -47,7 +47,7 @@ class Subject:
 
 
 def engine_of(target: nn.Module, draft: nn.Module | None = None) -> Engine:
-    """With lookup, as the app has it."""
+    """An engine with lookup, as in the app."""
     models = [ModelDrafter(draft)] if draft is not None else []
     return Engine(target, [LookupDrafter(), *models], context_limit=2048)
 
@@ -88,7 +88,7 @@ def answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[f
 
 
 def mlx_lm_answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
-    """The same of mlx-lm's own loop."""
+    """As `answer`, with mlx-lm's loop."""
     mx.random.seed(options.seed)
     target, sampler = subject.engine.target.model, make_sampler(options.temperature)
     ends = []
@@ -104,7 +104,7 @@ def mlx_lm_answer(subject: Subject, prompt: Sequence[int], options: Options) -> 
 def speeds(
     subject: Subject, temperature: float, prompts: Sequence[Sequence[int]], tokens: int
 ) -> dict[str, float]:
-    """Tokens per second of the three, which take turns and each come first by turns."""
+    """Tokens per second of the three sides, which take turns in rotating order."""
     sides = ["auto", "none", "mlx-lm"]
     spent = {side: [0.0, 0] for side in sides}
     for number, prompt in enumerate(prompts):
@@ -122,7 +122,7 @@ def speeds(
 def show(subject: Subject, asked: argparse.Namespace) -> None:
     calibration: Calibration = calibrate(subject.engine)
     chosen = [subject.prompts[i % len(subject.prompts)] for i in range(asked.prompts)]
-    for prompt in chosen:  # what is built once
+    for prompt in chosen:  # warm up: graphs are built
         answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
         mlx_lm_answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
     for state in asked.states:

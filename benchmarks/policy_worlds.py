@@ -1,7 +1,7 @@
-"""How well drafts are planned on machines and texts of all kinds, in simulated time: no model, no clock.
+"""Evaluates draft planning on simulated machines and texts: no model, no clock.
 
 `python -m benchmarks.policy_worlds`. A world is a cost curve, a drafter, a kind of text and a machine's
-noise; the controller answers prompts in it and is judged by the true times. Nothing is tuned to one of them.
+noise; the controller answers prompts in it and is judged by the true times.
 """
 
 import argparse
@@ -29,20 +29,20 @@ CURVES = {
     "M4 Pro": {1: 1.0, 2: 1.0, 3: 1.13, 4: 1.45, 5: 1.75, 6: 2.05, 8: 2.8, 16: 5.5},
     "M5 Max": {1: 1.0, 3: 1.12, 5: 1.45, 8: 2.2, 12: 3.2, 16: 3.9},
 }
-"""Passes of the target by rows, in plain rounds. The Macs' are published ones, 4-bit; lines between."""
+"""Passes of the target by rows, in plain rounds, interpolated linearly. The Macs' are published, 4-bit."""
 STEPS = (0.02, 0.1, 0.3, 0.6)
-"""A drafted token, in plain rounds."""
+"""Time of a draft step, in plain rounds."""
 LONG, SHORT = 512, 24
 """Tokens of an answer."""
 RATES = (0.02, 0.15, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
 TIMED_EVERY, TIMED_FIRST = 64, 4
-"""As the loop times rounds in two parts."""
+"""Every how many rounds, and from which round on, the loop times draft and verify separately."""
 HOST, DRAIN = 0.05, 0.1
-"""Plain rounds that a round timed in two parts takes longer, and one after a round of another kind."""
+"""Extra time of such a round, and of a round after one of another kind, in plain rounds."""
 GRAPH = 2.0
-"""Plain rounds that the first round of a kind takes longer, where passes are compiled."""
+"""Extra time of the first round of a draft length if passes are compiled, in plain rounds."""
 OUTLIERS = 0.01
-"""How often a reading is five times too long."""
+"""Share of rounds that are timed five times too long."""
 
 Rates = Callable[[random.Random, int], list[float]]
 
@@ -52,12 +52,12 @@ def constant(rate: float) -> Rates:
 
 
 def drifting(rng: random.Random, tokens: int) -> list[float]:
-    """From anywhere to anywhere."""
+    """From one random rate to another."""
     return np.linspace(rng.uniform(0.02, 0.97), rng.uniform(0.02, 0.97), tokens).tolist()
 
 
 def switching(rng: random.Random, tokens: int) -> list[float]:
-    """Good and bad stretches of 20 to 120 tokens."""
+    """High and low rates in turn, for 20 to 120 tokens each."""
     rates: list[float] = []
     good = rng.random() < 0.5
     while len(rates) < tokens:
@@ -67,12 +67,12 @@ def switching(rng: random.Random, tokens: int) -> list[float]:
 
 
 def mixed(rng: random.Random, tokens: int) -> list[float]:
-    """Some answers are copies, others are out of domain."""
+    """A constant rate that differs between answers, from out of domain to copying."""
     return [rng.choice([0.05, 0.3, 0.6, 0.92])] * tokens
 
 
 def late(rng: random.Random, tokens: int) -> list[float]:
-    """Nothing can be guessed at first, then nearly all."""
+    """A low rate at first, then a high one."""
     return [0.02] * 12 + [0.97] * (tokens - 12)
 
 
@@ -93,30 +93,30 @@ def _passes(curve: str) -> list[float]:
 
 @dataclass(frozen=True)
 class World:
-    """A machine, a drafter, a kind of text. Times are in plain rounds."""
+    """A machine, a drafter and a kind of text. Times are in plain rounds."""
 
     curve: str
     step: float
     text: str
     tokens: int = LONG
     wrong: float = 1.0
-    """Drafted rounds are believed at first to cost so many times what they do; 0: nothing was measured."""
+    """The initial cost estimates of drafted rounds are too high by this factor; 0: there are no estimates."""
     noise: float = 0.08
     slow: float = 0.0
-    """Share of the time in which the machine takes half as long again."""
+    """Share of the time in which rounds take 1.5 times as long."""
     reading: float = 0.7
-    """What the draft model takes to read the prompt, in plain rounds."""
+    """The draft model's prefill of the prompt, in plain rounds."""
     compiled: bool = False
     growth: float = 0.0
-    """Of every round, by 1000 tokens in the context."""
+    """Relative growth of every round's time per 1000 tokens of context."""
     seed: int = 1
 
     def takes(self, k: int, at: int = 0) -> float:
-        """A round that drafts k tokens."""
+        """Time of a round with draft length `k`."""
         return (_passes(self.curve)[k] + self.step * k) * (1 + self.growth * at / 1000)
 
     def costs(self) -> Costs:
-        """As a calibration finds them, or wrong."""
+        """The initial estimates: from a noisy calibration, wrong by the factor `wrong`."""
         rng, longest = random.Random(self.seed), CANDIDATE.limit
         if not self.wrong:
             return Costs()
@@ -140,19 +140,19 @@ class World:
 
 @dataclass(frozen=True)
 class Answer:
-    """Which tokens the draft model has right, and how slow the machine is while each is written."""
+    """For each token, whether the draft model predicts it, and the machine's slowdown at that time."""
 
     world: World
     right: list[bool]
     pace: list[float]
 
     def accepted(self, at: int, k: int) -> int:
-        """Of k drafted tokens."""
+        """How many of `k` drafted tokens are accepted."""
         rest = self.right[at : at + k]
         return next((i for i, is_right in enumerate(rest) if not is_right), len(rest))
 
     def fixed(self, k: int) -> float:
-        """Its time with one length."""
+        """The answer's time with a fixed draft length."""
         at, spent = 1, self.world.reading * (k > 0)
         while at < len(self.right):
             spent += self.world.takes(min(k, len(self.right) - at - 1), at) * self.pace[at]
@@ -161,7 +161,7 @@ class Answer:
 
 
 class Player:
-    """Plays answers of one world to a planner, as the loop would: steady rounds are those of the loop."""
+    """Simulates answers of one world with a planner, as the loop would run them."""
 
     def __init__(self, planner: Policy, world: World):
         self.planner, self.world = planner, world
@@ -206,7 +206,7 @@ class Player:
 
 
 def judged(world: World, count: int, planner: Policy | None = None) -> tuple[float, float]:
-    """(plain / auto, best fixed length / auto) over the answers; the best length is known only afterwards."""
+    """(plain / auto, best fixed length / auto) over the answers; the best length is chosen in hindsight."""
     player, answers = Player(planner or Controller(world.costs()), world), list(world.answers(count))
     auto = sum(player.play(answer) for answer in answers)
     fixed = [sum(answer.fixed(k) for answer in answers) for k in range(CANDIDATE.limit + 1)]
@@ -214,7 +214,7 @@ def judged(world: World, count: int, planner: Policy | None = None) -> tuple[flo
 
 
 def families(curves: Sequence[str], steps: Sequence[float]) -> dict[str, list[World]]:
-    """Worlds by what is hard about them."""
+    """Worlds by curve, and by what makes them difficult."""
     every = [World(*each) for each in product(curves, steps, TEXTS)]
     found: dict[str, list[World]] = defaultdict(list)
     for world in every:

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.real_shapes`: models of real shapes, acceptance imposed, beside mlx-lm.
+"""`python -m benchmarks.real_shapes`: models of real shapes with set acceptance rates, compared with mlx-lm.
 
-For a machine with a GPU (Metal or CUDA): no weights are downloaded, they are random (`benchmarks.shapes`).
-All sides run in this one process, so that the target is in memory once; they alternate in changing order.
-The last line of stdout is one JSON document, for docs/benchmarks.
+For a machine with a GPU (Metal or CUDA). Weights are random, not downloaded (`benchmarks.shapes`). All sides
+run in this process, so that the target is in memory only once; they alternate in changing order. The last
+line of stdout is one JSON document, for docs/benchmarks.
 """
 
 import sys
@@ -34,7 +34,7 @@ PEER_LENGTHS = (1, 2, 3, 4, 6)
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class InProcess:
     """An engine and mlx-lm's loops on the same models, in this process."""
 
     engine: "Engine"
@@ -116,7 +116,7 @@ def measure(
     temperature: float,
     repeats: int,
 ) -> dict[str, Any]:
-    """Speeds and ratios of one pair of shapes; a category is an acceptance."""
+    """Speeds and ratios of one pair of shapes; a category is an acceptance rate."""
     import mlx.core as mx
 
     from benchmarks.shapes import DRAFTS, TARGETS, ScriptedDraft, random_draft, random_target
@@ -132,14 +132,14 @@ def measure(
     dtype = mx.bfloat16 if on_gpu else mx.float32
     big = random_target(TARGETS[target], vocab, bits, dtype)
     small = random_draft(DRAFTS[draft], vocab, bits, dtype)
-    processes: dict[str, Here] = {}
+    processes: dict[str, InProcess] = {}
     for share in acceptances:
         scripted = ScriptedDraft(small, vocab, share)
         drafters = [LookupDrafter(), ModelDrafter(scripted)]
         engine = Engine(big, drafters, context_limit=context + max_tokens + 256)
         line.show(f"Measuring rounds, {share:.0%} accepted ...")
         calibrate(engine)
-        processes[_category(share)] = Here(engine, big, scripted)
+        processes[_category(share)] = InProcess(engine, big, scripted)
     prompts = [
         Encoded(category, category, tuple(1 + i % (vocab - 1) for i in range(context)), ())
         for category in processes
@@ -160,7 +160,7 @@ def measure(
 
 
 def sides(category: str) -> list[Side]:
-    """Everybody at one acceptance."""
+    """All sides at one acceptance rate."""
     return [
         Side("ours auto", category, "auto"),
         Side("ours plain", category, "none", 0),
@@ -175,7 +175,7 @@ def _category(share: float) -> str:
 
 
 def _accepted(paces: Paces, category: str, temperature: float) -> float:
-    """Accepted / drafted of our rounds of one token, where no draft follows a wrong one."""
+    """The measured acceptance rate, from our rounds with draft length 1."""
     answers = [record.answer for record in paces.records("ours 1", temperature, [category])]
     return sum(answer.accepted for answer in answers) / sum(answer.drafted for answer in answers)
 

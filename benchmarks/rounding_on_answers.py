@@ -1,8 +1,8 @@
-"""How far rounding moves a target's logits: what `app.engine.same_text.TOLERANCE` has to cover.
+"""How much rounding changes a target's logits: `app.engine.same_text.TOLERANCE` has to cover this.
 
-`python -m benchmarks.rounding_on_answers [--target X]`. Along the target's own answers (temperature 0, in the
-precision it was loaded with): the logits of passes over 4 and 9 rows beside those over one, and the logits of
-the same weights in 16 bit beside 32. Printed as shares of the largest logit of the place.
+`python -m benchmarks.rounding_on_answers [--target X]`. Along the target's own greedy answers, compares the
+logits of passes over 4 and 9 rows with those of passes over one, and the logits of 16-bit weights with those
+of 32-bit weights. Differences are shares of the largest logit at the position.
 """
 
 import argparse
@@ -20,7 +20,7 @@ TOKENS = 96
 
 
 def rows_of(model, text: list[int], prompt: int, rows: int) -> np.ndarray:
-    """[answer tokens, vocabulary], the logits before each, by passes over so many rows."""
+    """[answer tokens, vocabulary]: the logits for each token, by passes over `rows` rows."""
     import mlx.core as mx
     from mlx_lm.models.cache import make_prompt_cache
 
@@ -34,7 +34,7 @@ def rows_of(model, text: list[int], prompt: int, rows: int) -> np.ndarray:
 
 
 def compared(exact: np.ndarray, other: np.ndarray) -> dict[str, float | int]:
-    """How far the second's logits are from the first's, and what its choices would lose by the first."""
+    """The differences of the logits, and the loss, by `exact`, of choosing `other`'s largest logit."""
     largest = np.abs(exact).max(axis=1)
     moved = np.abs(exact - other).max(axis=1) / largest
     lost = (exact.max(axis=1) - exact[np.arange(len(exact)), other.argmax(axis=1)]) / largest
@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target")
     asked = parser.parse_args()
-    prepare()  # before MLX is imported: what it multiplies matrices with
+    prepare()  # before MLX is imported: it chooses the BLAS library
     import mlx.core as mx
     from mlx.utils import tree_map
 

@@ -1,10 +1,10 @@
-"""What any rule could accept of a pair's drafts, from both models' laws alone: no clock, no luck.
+"""Acceptance by verification rule, computed from both models' distributions: no clock, no sampling noise.
 
 `python -m benchmarks.rules_on_answers [--temperature 0.8] [--target X --draft Y]`. Along texts that the
-target wrote, the chance that a drafted token stands is computed for each place: sum(p q) where it has to
-equal a token drawn on its own (mlx-lm), that of shared Gumbel noise (`coupled`), and sum(min(p, q)),
-above which no rule gets that judges token by token (Leviathan, Kalman and Matias 2023, theorem 3.5).
-Printed: tokens per round at draft length 3.
+target wrote, the acceptance rate is computed at each position: sum(p q) if the draft must equal an
+independent sample of the target (mlx-lm), that of shared Gumbel noise (`coupled`), and sum(min(p, q)), the
+upper bound of all rules that judge token by token (Leviathan, Kalman and Matias 2023, theorem 3.5). Prints
+tokens per round at draft length 3.
 """
 
 import argparse
@@ -22,23 +22,23 @@ LENGTH, TOKENS, SEEDS = 3, 96, 4
 IN_DOMAIN = ("chat", "code")
 
 
-def laws(model, ids: list[int], temperature: float) -> np.ndarray:
-    """[positions, vocabulary], the law of the token after each."""
+def distributions(model, ids: list[int], temperature: float) -> np.ndarray:
+    """[positions, vocabulary]: the distribution of the next token."""
     logits = model(mx.array([ids]))[0].astype(mx.float32)
     return np.array(mx.softmax(logits / temperature, axis=-1), np.float64)
 
 
 def coupled(p: np.ndarray, q: np.ndarray) -> float:
-    """How likely both laws pick the same token with the same Gumbel noise.
+    """The chance that both distributions choose the same token with the same Gumbel noise.
 
-    The sum over i of 1 / sum_j max(p_j / p_i, q_j / q_i), without what is too unlikely to matter.
+    The sum over i of 1 / sum_j max(p_j / p_i, q_j / q_i), without negligible tokens i.
     """
     both = np.flatnonzero(np.minimum(p, q) > 1e-4)
     return float((1 / np.maximum(p / p[both, None], q / q[both, None]).sum(axis=1)).sum())
 
 
 def per_round(chances: np.ndarray) -> list[float]:
-    """Tokens of a round of `LENGTH` begun at each place, if drafts stand with these chances."""
+    """Mean tokens of a round of draft length `LENGTH` from each position, given acceptance rates."""
     starts = len(chances) - LENGTH
     if starts < 1:
         return []
@@ -67,7 +67,7 @@ def main() -> None:
                               stop_tokens=frozenset(stops), draft_length=0)  # fmt: skip
             text = [*ids, *(token for read in engine.generate(ids, options) for token in read.tokens)]
             p, q = (
-                laws(model, text, asked.temperature)[len(ids) - 1 : -1]
+                distributions(model, text, asked.temperature)[len(ids) - 1 : -1]
                 for model in (engine.target.model, draft)
             )
             rules = {

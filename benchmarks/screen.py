@@ -1,12 +1,12 @@
-"""What the screen costs, in a real terminal (a pseudo one): python -m benchmarks.screen [--repeats 3]
+"""The cost of the screen, in a pseudo-terminal: python -m benchmarks.screen [--repeats 3]
 
-1. Seconds until a chat of 2,000 messages is open and its end is drawn.
-2. Share of one core that the screen's process takes while 150 tokens a second stream, rounds of three: prose,
-   and one list, block of code or table that does not end, as which Markdown costs most.
-3. Tokens per second of the real engine with the built-in pair, plain and drafted, while the screen follows
-   and while its process only empties the pipe: answers in pairs, seconds apart, the sides in turn, for a
-   shared machine changes its pace from one second to the next. Once with all cores for both, once with a core
-   for each, as where there are enough, and once with no screen on either side: what the pairs can tell apart.
+1. Seconds to open a chat of 2,000 messages and draw its end.
+2. Share of one core that the screen's process takes while 150 tokens per second stream, in rounds of three:
+   prose, and an endless list, code block or table, which are Markdown's worst cases.
+3. Tokens per second of the real engine with the built-in pair, plain and drafted, with the screen drawing and
+   with its process only reading events. Answers are compared in pairs, seconds apart, in alternating order,
+   because a shared machine's speed changes. Three settings: all cores for both processes, a core for each,
+   and no screen on either side, which shows the noise of the method.
 """
 
 import argparse
@@ -56,20 +56,20 @@ LINES = {
     ),
     "table": ("| the target | checks the draft | `1.0` |\n", "| who | what | how much |\n|---|---|--:|\n"),
 }
-"""What is written again and again, and its beginning."""
+"""(repeated text, its beginning)"""
 PROMPT = "Explain speculative decoding in detail, from the beginning."
 ENGINE_PAIRS, ENGINE_TOKENS = 40, 100
 SHARES = ("all cores for both", "a core for each", "no screen")
 DRAFT_LENGTHS = (0, 3)
-"""The same for both sides: one that is being learned would differ from run to run."""
+"""Fixed, because a learned draft length would differ between runs."""
 PATIENCE_SECONDS = 600
 _TOKEN = re.compile(r"\s?\w+|\s+|[^\w\s]+")
-UNSEEN = 1_000_000
-"""Answers that no chat asked for have ids from here on."""
+FIRST_DISCARDED = 1_000_000
+"""First request id of answers outside the chat."""
 
 
 class SteadySession(ScriptedSession):
-    """Answers at a fixed pace, for as long as `max_tokens` say."""
+    """Generates text at a fixed rate, up to `max_tokens`."""
 
     def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
         prompt, options = cast("Sequence[Message]", request.prompt), request.options
@@ -97,14 +97,14 @@ class SteadySession(ScriptedSession):
 
 
 def _described(words: Sequence[str], end: int) -> DraftRound:
-    """One of the rounds, as the gauges and the saved chat take it."""
+    """The details of a round, as the gauges and the saved chat use them."""
     begin = end - sum(map(len, words))
     seconds = ROUND_TOKENS / TOKENS_PER_SECOND
     return DraftRound("model", tuple(words[:2]), 2, words[2], seconds, seconds / 4, begin, end)
 
 
 class MeasuredApp(ChatApp):
-    """Runs one scenario and leaves."""
+    """Runs one scenario and exits."""
 
     CSS_PATH = Path(sys.modules[ChatApp.__module__].__file__ or "").with_name("chat.tcss")
 
@@ -140,25 +140,25 @@ class MeasuredApp(ChatApp):
         if self._scenario in LINES:
             return await self._answered(self._scenario)
         await _until(lambda: self.link.tuning is None)
-        await self._answered()  # the first answer pays for first use
+        await self._answered()  # warm-up
         if self._scenario == "a core for each":
             _hold(os.getpid(), 0)
             _hold(self.link.client.pid or 0, 1)
         beside, alone = [], []
-        self._unseen()
+        self._discarded()
         for pair in range(ENGINE_PAIRS):
             if pair % 2:
-                alone.append(self._unseen())
+                alone.append(self._discarded())
             shown = self._scenario != "no screen"
-            beside.append((await self._answered())["tokens_per_second"] if shown else self._unseen())
+            beside.append((await self._answered())["tokens_per_second"] if shown else self._discarded())
             if not pair % 2:
-                alone.append(self._unseen())
+                alone.append(self._discarded())
         return {"ratios": [b / a for b, a in zip(beside, alone, strict=True)], "alone": alone}
 
-    def _unseen(self) -> float:
-        """Tokens per second of an answer whose events are read and thrown away: no screen runs meanwhile."""
+    def _discarded(self) -> float:
+        """Tokens per second of an answer whose events are read and discarded, without drawing."""
         self._asked += 1
-        client, request = self.link.client, UNSEEN + self._asked
+        client, request = self.link.client, FIRST_DISCARDED + self._asked
         messages = (Message(role="user", content=PROMPT),)
         client.send(Answer(request, messages, self.chat.state.settings.for_answer()))
         end = time.monotonic() + PATIENCE_SECONDS
@@ -174,7 +174,7 @@ class MeasuredApp(ChatApp):
         self.chat.state.send(prompt)
         await _until(lambda: bool(self.chat.state.running and self.chat.state.running.text))
         wall, used = time.monotonic(), time.process_time()
-        # Looked at seldom: looking two hundred times a second took a percent of a core itself.
+        # Polled slowly: two hundred times a second takes a percent of a core.
         await _until(lambda: self.chat.state.running is None, every=0.1)
         wall, used = time.monotonic() - wall, time.process_time() - used
         facts = next(m.facts for m in self.chat.state.conversation.tree.values() if m.facts is not None)
@@ -183,7 +183,7 @@ class MeasuredApp(ChatApp):
 
 
 def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> None:
-    """The screen's process: runs on whatever terminal it was given."""
+    """The screen's process, in the terminal that it was started in."""
     steady = (sys.executable, "-m", "benchmarks.screen", "serve")
     real = scenario in SHARES
     pair = resolve("builtin") if real else PairSpec("steady", Source("/target"), Source("/draft"))
@@ -198,7 +198,7 @@ def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> No
 
 
 def in_a_terminal(scenario: str, seconds: float = 0, draft_length: int = 0) -> dict[str, Any]:
-    """Run a scenario in a pseudo-terminal whose output is read as it comes."""
+    """Run a scenario in a pseudo-terminal, reading its output."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         main_end, other_end = pty.openpty()
@@ -255,7 +255,7 @@ def main() -> None:
 
 
 def beside_the_screen(share: str, draft_length: int, repeats: int) -> dict[str, float]:
-    """The engine's speed with the screen over its speed without: the mean of all pairs, and its error."""
+    """The engine's speed with the screen over its speed without: mean of all pairs, and standard error."""
     runs = [in_a_terminal(share, draft_length=draft_length) for _ in range(repeats)]
     ratios: list[float] = sum((run["ratios"] for run in runs), [])
     alone = statistics.median(sum((run["alone"] for run in runs), []))
@@ -268,7 +268,7 @@ def beside_the_screen(share: str, draft_length: int, repeats: int) -> dict[str, 
 
 
 def _hold(pid: int, core: int) -> None:
-    """Have all threads of a process run on one core; threads to come inherit it."""
+    """Pin all threads of a process to one core; new threads inherit it."""
     for task in os.listdir(f"/proc/{pid}/task"):
         os.sched_setaffinity(int(task), {core})
 

@@ -1,8 +1,9 @@
-"""`python -m benchmarks.serve_load`: ten minutes of clients that ask, stream, hang up and send nonsense.
+"""`python -m benchmarks.serve_load`: ten minutes of clients that ask, stream, disconnect and send nonsense.
 
-Every completed text has to be the one that the same request gets alone, no error may be the server's, and
-the memory of its two processes has to stay flat; the exit code is 1 otherwise. On Linux with MLX's own BLAS,
-whose rows have the same bits in passes of any size. The last line of stdout is one JSON document.
+Every completed text must equal that of the same request sent alone, no request may fail with a server error,
+and the memory of the server's two processes must stay flat; otherwise the exit code is 1. On Linux it runs
+with MLX's own BLAS, whose rows have the same bits in passes of any size. The last line of stdout is one JSON
+document.
 """
 
 import random
@@ -31,18 +32,18 @@ PATH = "/v1/chat/completions"
 SEEDS = 12
 NONSENSE = (b"", b"{", b"\xff", b'{"messages": 3}', b'{"a":' * 500, b'{"messages": [], "stream": true}')
 GROWTH_BYTES = 48_000_000
-"""Of both processes, from the second quarter of the time to the last."""
+"""Allowed growth of both processes, from the second quarter of the run to the last."""
 
 
 def asked(seed: int, *, stream: bool) -> dict[str, Any]:
-    """Short and long prompts and answers, greedy and sampled, of every draft length and of `auto`."""
+    """The request of a seed: prompt, answer length, temperature and draft length vary."""
     body = chat_body(f"the small model {seed % 4}" * (1 + seed % 3), seed=seed, temperature=0.2 * (seed % 5))
     length = ("auto", 0, 1, 3)[seed % 4]
     return {**body, "max_tokens": 4 + seed, "stream": stream, "draft": {"length": length}}
 
 
 def resident_bytes(process: int) -> int:
-    """Of the server and of its engine."""
+    """Resident memory of the server and its engine's process."""
     table = subprocess.run(
         ["ps", "-A", "-o", "pid=,ppid=,rss="], check=True, capture_output=True, text=True
     ).stdout
@@ -52,18 +53,18 @@ def resident_bytes(process: int) -> int:
 
 @dataclass
 class Outcome:
-    """What the clients saw. `done` counts what they did; `wrong` is what should not have been."""
+    """Results of all clients: counts of their actions (`done`), and errors (`wrong`)."""
 
     done: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    """Of each request that was completed."""
+    """Of each completed request."""
     memory: list[int] = field(default_factory=list)
     """Bytes, at equal intervals."""
 
     @property
     def growth(self) -> int:
-        """Bytes, of medians."""
+        """Growth of the median memory in bytes, from the second quarter to the last."""
         quarter = len(self.memory) // 4
         return int(median(self.memory[-quarter:]) - median(self.memory[quarter : 2 * quarter]))
 
@@ -78,14 +79,14 @@ class Outcome:
 
 
 class Clients:
-    """What clients of one server do until a time. `alone`: the right text of each seed."""
+    """Clients of one server, until a time. `alone`: the correct text of each seed."""
 
     def __init__(self, server: RunningServer, alone: dict[int, str], until: float) -> None:
         self.outcome = Outcome()
         self._server, self._alone, self._until = server, alone, until
 
     def act(self, number: int) -> None:
-        """As one client."""
+        """Run one client."""
         chance = random.Random(number)
         deeds = [self.complete, self.complete, self.hang_up, self.send_nonsense, self.look]
         while time.monotonic() < self._until:
@@ -142,11 +143,11 @@ class Clients:
 
 
 def load(home: Path, arguments: Sequence[str], seconds: float, clients: int) -> Outcome:
-    """Start a server of the pair that `arguments` name, keep so many clients busy, and end it.
+    """Start a server with these arguments, load it with clients, and stop it.
 
     Args:
-        home: folder of the server's own files.
-        seconds: how long the clients go on; they finish what they began.
+        home: the server's `MLX_SPEC_HOME`.
+        seconds: how long the clients start new requests.
     """
     blas = "reference" if sys.platform == "linux" else ""
     with running(home, arguments, MLX_SPEC_BLAS=blas) as server, Progress() as line:

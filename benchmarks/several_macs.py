@@ -1,8 +1,8 @@
-"""One target on several Macs, predicted: a table of docs/serving.md.
+"""The predicted speed of one target split over several Macs: a table of docs/serving.md.
 
 `python -m benchmarks.several_macs` prints it. Nothing here was measured. Each Mac reads its part of the
-weights and of the keys and values, launches every layer, and adds its sums to those of the others twice per
-layer, which takes as long for one row as for several. The draft is whole on every Mac.
+weights, keys and values, launches every layer's kernels, and does two all-reduces per layer, whose time does
+not depend on the number of rows. The draft is whole on every Mac.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ from models.speed.roofline import (
 )
 
 FENCE = 180e-6
-"""Seconds that the GPU's sums take to the CPU and back (ml-explore/mlx#1773, #4438: 150 to 200 us)."""
+"""Seconds from the GPU to the CPU and back (ml-explore/mlx#1773, #4438: 150 to 200 us)."""
 LINKS = {"RDMA": 30e-6, "TCP": 300e-6}
 """Seconds of an exchange over Thunderbolt: 27 to 31 us (jundot/omlx#3118), about 300 us (J. Geerling,
 2025-12)."""
 SUMS_PER_LAYER = 2
 OWN = 3
-"""Exchanges of a round beside the layers': that it begins, its plan, what it brought. They are the CPU's."""
+"""Exchanges of a round between the CPUs, beside the layers': its start, its plan, its result."""
 RATE = 0.7
-"""Acceptance of each drafted token, assumed."""
+"""Assumed acceptance rate."""
 PAIRS = {
     "Qwen3-32B + 0.6B": ("qwen3-32b", "qwen3-0.6b"),
     "Llama-3.3-70B + 1B": ("llama-3.3-70b", "llama-3.2-1b"),
@@ -49,7 +49,7 @@ def lines() -> Iterator[str]:
 
 
 def shared_seconds(target: Model, chip: Chip, rows: int, macs: int, link: float) -> float:
-    """One pass of a target that so many Macs share."""
+    """Seconds of one pass of a target split over `macs` Macs."""
     launches = launch_seconds(target, fitted())
     alone = pass_seconds(target, chip, rows=rows)
     if macs == 1:
@@ -58,7 +58,7 @@ def shared_seconds(target: Model, chip: Chip, rows: int, macs: int, link: float)
 
 
 def speeds(target: Model, draft: Model, chip: Chip, macs: int, link: float) -> list[float]:
-    """Tokens per second that draft 0, 1, 2, ... tokens."""
+    """Tokens per second at draft lengths 0, 1, 2, ..."""
     own = OWN * link if macs > 1 else 0.0
     found = [1 / (shared_seconds(target, chip, 1, macs, link) + own)]
     for length in range(1, LONGEST_DRAFT + 1):

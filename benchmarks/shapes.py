@@ -1,10 +1,10 @@
-"""Models of real shapes with random weights, and drafts whose acceptance is imposed.
+"""Models of real shapes with random weights, and drafts with a set acceptance rate.
 
-A target's weights are random, but for one thing: it counts. Its layers change its embedding little, and its
-output rows are its embedding rows moved by one, so that after token t comes t + 1, by a wide margin, at
-every temperature that is used. A draft computes all that its shape costs and then says t + 1 too, or, for a
-share of the tokens chosen by lot beforehand, something else. So speeds are those of real models, and
-acceptance is what was asked for, in every program that runs them.
+A target's weights are random, but it counts: its layers hardly change the embedding, and its output matrix is
+its embedding matrix shifted by one row, so that token t is followed by t + 1, by a wide margin, at every
+temperature used. A draft does all the work of its shape, then predicts t + 1, or, for a random share of the
+tokens, another token. So in every program that runs them, speeds are those of real models, and acceptance is
+as set.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ import mlx.nn as nn
 from mlx_lm.models.llama import Model, ModelArgs
 
 QUIET = 1e-3
-"""What a layer adds to the residual, as a share of random initial weights."""
+"""Scale of the weights that write to the residual, relative to random initialization."""
 SURE = 1e4
-"""Logit of the token that a draft is made to say."""
+"""Logit of the token that a draft predicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a Llama."""
+    """Sizes of a Llama model."""
 
     layers: int
     hidden: int
@@ -58,12 +58,12 @@ def random_target(shape: Shape, vocab: int, bits: int | None, dtype: mx.Dtype) -
 
 
 def random_draft(shape: Shape, vocab: int, bits: int | None, dtype: mx.Dtype) -> nn.Module:
-    """A draft's layers, with tied embeddings."""
+    """A draft of this shape, with tied embeddings."""
     return _settled(_model(shape, vocab, tied=True), bits, dtype)
 
 
 class ScriptedDraft(nn.Module):
-    """Costs what `model` costs and guesses right for a share `acceptance` of the tokens."""
+    """Runs `model`, but predicts correctly for the share `acceptance` of the tokens."""
 
     def __init__(self, model: nn.Module, vocab: int, acceptance: float) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class ScriptedDraft(nn.Module):
 
     @property
     def layers(self) -> Any:
-        """Where caches are made for."""
+        """The layers to make caches for."""
         return self.model.layers
 
     def __call__(self, inputs: mx.array, cache: Any = None) -> mx.array:
@@ -104,7 +104,7 @@ def _model(shape: Shape, vocab: int, *, tied: bool) -> Model:
 
 
 def _settled(model: nn.Module, bits: int | None, dtype: mx.Dtype) -> nn.Module:
-    """Weights in their final form, made a module at a time: no more than one is ever there in full."""
+    """Cast, quantize and evaluate the weights module by module, so that only one is in memory unquantized."""
     model.set_dtype(dtype)
     if bits is not None:
         nn.quantize(model, group_size=64, bits=bits)

@@ -1,7 +1,8 @@
-"""Small pairs the project never saw: `python -m benchmarks.stranger_pairs FOLDER [--minutes M]`.
+"""Trains small pairs to test on: `python -m benchmarks.stranger_pairs FOLDER [--minutes M]`.
 
-Trains targets of different depths, each with a smaller draft, on Python's own library and on the documents of
-installed packages. Token ids only: models are folders of mlx-lm, `held_out.json` has texts nobody trained on.
+Targets of different depths, each with a smaller draft, trained on Python's standard library and on the
+documents of installed packages. Models are in mlx-lm's format without a tokenizer; `held_out.json` has
+held-out prompts as token ids.
 """
 
 import argparse
@@ -27,22 +28,22 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # 
 
 BATCH, LENGTH, RATE = 4, 128, 2e-3
 HELD_OUT = 12
-"""Texts kept back: every so many tokens, for prompts."""
+"""Number of held-out prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both models' kind and sizes."""
+    """Type, text and sizes of a pair."""
 
     kind: str
     text: str
     vocab: int
-    """256 is bytes; more are learned merges."""
+    """256: bytes; more: a trained BPE tokenizer."""
     target: tuple[int, int]
-    """Width, layers."""
+    """(width, layers)"""
     draft: tuple[int, int]
     draft_share: float
-    """Of the target's training time."""
+    """Training time as a share of the target's."""
 
 
 PAIRS = {

@@ -1,8 +1,8 @@
-"""Where trees of drafts should pay on Macs: the best chain and the best tree by published costs of a pass.
+"""Where draft trees are predicted to pay on Macs: the best chain and the best tree by published pass costs.
 
 `python -m benchmarks.trees_on_macs` writes docs/trees.md; with `--ranks` it prints it for another acceptance.
-Trees are Sequoia's (Chen et al. 2024, arXiv 2402.12374, section 3.1): the most expected tokens for so many
-rows and steps, where the child of rank i of a node on the text's path is the next one with probability P[i].
+Trees are Sequoia's (Chen et al. 2024, arXiv 2402.12374, section 3.1): they maximize the expected tokens for a
+number of rows and a depth, if the child of rank i of an accepted node is accepted with probability ranks[i].
 """
 
 import argparse
@@ -23,11 +23,11 @@ Tree = tuple["Tree", ...]
 """A node: its children, the likeliest first."""
 
 ROWS = (4, 8, 16, 32)
-"""Nodes of a tree, its root, the text's last token, among them: rows of the target's pass."""
+"""Rows of the verify pass: a tree's nodes, with its root, the text's last token."""
 
 
 def _published(chip: str) -> dict[int, float]:
-    """As in the roofline, of 4-bit weights."""
+    """The roofline's cost by rows, for 4-bit weights."""
     shape = find_shape("llama-3.1-8b")
     assert shape is not None
     model = Model(shape, format_bits("4-bit"))
@@ -43,9 +43,9 @@ CURVES: Mapping[str, Mapping[int, float]] = {
     "M3 Ultra, bf16": {1: 1.0, 2: 2.0, 32: 2.0},
     "this CPU, float32": {1: 1.0, 2: 1.24, 4: 1.59, 8: 1.77, 16: 2.65, 32: 4.41},
 }
-"""A pass over so many rows, in passes over one; lines between. The page says where they are from."""
+"""Cost of a pass by rows, relative to one row, interpolated linearly. The page names the sources."""
 STEPS = (0.03, 0.08)
-"""A step of the head over one row, in passes of the target over one."""
+"""Cost of a head's step over one row, relative to the target's pass over one."""
 RANKS = ((0.60, 0.12, 0.05, 0.03, 0.02), (0.73, 0.12, 0.05, 0.03, 0.02))
 """Acceptance by rank."""
 DEEPEST = 12
@@ -53,13 +53,13 @@ DEEPEST = 12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A tree with what it brings and costs."""
+    """A tree with its expected tokens and cost."""
 
     tree: Tree
     tokens: float
-    """Expected of a round, the bonus among them."""
+    """Expected tokens of a round, with the bonus."""
     cost: float
-    """Of a round, in plain passes."""
+    """Of a round, relative to a plain pass."""
 
     @property
     def ratio(self) -> float:
@@ -83,19 +83,19 @@ def levels(tree: Tree) -> list[list[Tree]]:
 
 
 def expected(tree: Tree, ranks: Sequence[float]) -> float:
-    """Tokens of a round: its root, and each child's with the chance that it is the next."""
+    """Expected tokens of a round: 1 for the root, plus each subtree's times its acceptance probability."""
     return 1 + sum(rank * expected(child, ranks) for rank, child in zip(ranks, tree, strict=False))
 
 
 @cache
 def best_tree(rows: int, depth: int, ranks: tuple[float, ...]) -> tuple[float, Tree]:
-    """(most expected tokens, the tree) with `rows` nodes, at most `depth` below its root: T of the paper."""
+    """(expected tokens, tree) of the best tree with `rows` nodes and at most this depth: the paper's T."""
     return max((_best_with(rows, depth, count, ranks) for count in range(len(ranks) + 1)), key=lambda t: t[0])
 
 
 @cache
 def _best_with(rows: int, depth: int, count: int, ranks: tuple[float, ...]) -> tuple[float, Tree]:
-    """The same with `count` children: the last one takes some of the rows, those before it the rest."""
+    """`best_tree` with `count` children: tries every number of rows for the last child's subtree."""
     if count == 0:
         return (1.0, ()) if rows == 1 else (-np.inf, ())
     found: tuple[float, Tree] = (-np.inf, ())
@@ -116,7 +116,7 @@ def pass_cost(curve: Mapping[int, float], rows: int) -> float:
 
 
 def round_cost(tree: Tree, curve: Mapping[int, float], step: float) -> float:
-    """The target's pass over all nodes, and at each depth a step of the head over those with children."""
+    """Cost of the verify pass over all nodes, and of a head's step at each depth over nodes with children."""
     nodes = levels(tree)
     parents = [sum(1 for node in level if node) for level in nodes[:-1]]
     return pass_cost(curve, sum(map(len, nodes))) + step * sum(pass_cost(curve, wide) for wide in parents)
@@ -127,13 +127,13 @@ def shape(tree: Tree, ranks: Sequence[float], curve: Mapping[int, float], step: 
 
 
 def best_chain(ranks: tuple[float, ...], curve: Mapping[int, float], step: float) -> Shape:
-    """Of all lengths; 0 is plain decoding."""
+    """The fastest chain of all lengths; 0 is plain decoding."""
     shapes = (shape(chain(length), ranks, curve, step) for length in range(DEEPEST + 1))
     return max(shapes, key=lambda s: s.ratio)
 
 
 def best_of(rows: int, ranks: tuple[float, ...], curve: Mapping[int, float], step: float) -> Shape:
-    """The fastest tree of so many rows, over all depths."""
+    """The fastest tree with `rows` rows, over all depths."""
     trees = (best_tree(rows, depth, ranks)[1] for depth in range(1, DEEPEST + 1))
     fitting = (tree for tree in trees if tree)
     return max((shape(tree, ranks, curve, step) for tree in fitting), key=lambda s: s.ratio)
@@ -154,11 +154,11 @@ def lines(ranks: tuple[float, ...]) -> Iterator[str]:
             yield (
                 f"| {name} | {step:g} "
                 f"| {straight.depth} drafted: {straight.tokens:.2f}, {straight.ratio:.2f} "
-                f"| {' | '.join(cells)} | {_told(best)} | {gain:.2f} |"
+                f"| {' | '.join(cells)} | {_cell(best)} | {gain:.2f} |"
             )
 
 
-def _told(found: Shape) -> str:
+def _cell(found: Shape) -> str:
     wide = [len(level) for level in levels(found.tree)]
     kind = "a chain" if max(wide) == 1 else " ".join(map(str, wide[1:]))
     return f"{found.rows} rows ({kind}): {found.tokens:.2f}, {found.ratio:.2f}"

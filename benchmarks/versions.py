@@ -1,8 +1,8 @@
-"""`python -m benchmarks.versions OLD`: this checkout beside another one, in turn, on the built-in pair.
+"""`python -m benchmarks.versions OLD`: compares this checkout with another one, on the built-in pair.
 
-OLD is a folder with another commit (`git worktree add OLD COMMIT`). Each side is a process that stays; they
-answer the same prompts by turns. Printed: seconds per token of the old side over those of the new one, median
-and range over the repeats, and how much a round asks of the host: Python calls, and waits for the device.
+OLD is a folder with another commit (`git worktree add OLD COMMIT`). Each side has its own process; they take
+turns on the same prompts. Prints the old side's seconds per token over the new one's, median and range over
+the repeats, and a round's work on the host: Python calls, and waits for the device.
 """
 
 import argparse
@@ -67,7 +67,7 @@ for line in sys.stdin:
 
 
 class Side:
-    """One checkout, in a process of its own."""
+    """One checkout in its own process."""
 
     def __init__(self, folder: Path):
         environment = os.environ | {"PYTHONPATH": str(folder)}
@@ -99,7 +99,7 @@ def main() -> None:
             sides = (old, new) if repeat % 2 else (new, old)
             read = {side: [side.ask(prompt=prompt, **ask) for prompt in PROMPTS] for side in sides}
             same = same and [a[0] for a in read[old]] == [a[0] for a in read[new]]
-            # The first time warms up.
+            # The first repeat is a warm-up.
             ratios += [_pace(read[old]) / _pace(read[new])] if repeat else []
         counts = [side.ask(do="count", prompt=PROMPTS[0], options=options) for side in (old, new)]
         spread = f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"

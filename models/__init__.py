@@ -1,6 +1,6 @@
-"""Which target goes with which draft, what fits this machine, how to get it and load it.
+"""Pairs of target and draft: the catalogue, whether a pair fits this machine, pulling and loading it.
 
-A catalogue of pairs, not of architectures: those are mlx-lm's.
+Model architectures are mlx-lm's.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,13 @@ def load_pair(
     draft: str | None = None,
     drafters: Sequence[str] = (),
 ) -> "LoadedPair":
-    """A pair in memory: one of the catalogue by name, or a target with a draft (repository, folder, `none`),
-    and folders of other drafters.
+    """Load a pair: from the catalogue by name, or a target with a draft (repository, folder, `none`).
+
+    Args:
+        drafters: folders of further drafters.
 
     Raises:
-        ModelsError: it is not known, not installed, broken, or target and draft do not fit.
+        ModelsError: the pair is unknown, not installed or broken, or target and draft do not fit.
         SpecError: the engine refuses the models.
     """
     from models.load.engine import load

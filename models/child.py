@@ -1,7 +1,7 @@
-"""A process of our own that does one thing, and sends what comes of it as pickled values.
+"""A child process that does one task and sends its results to the parent as pickled values.
 
-It can be killed at any moment, and is once its parent listens no more or is gone. What it or a library prints
-does not reach the terminal.
+It may be killed at any moment, and is killed when its parent stops reading or ends. Its output, and that of
+its libraries, does not reach the terminal.
 """
 
 import os
@@ -26,11 +26,11 @@ QUIET = {
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""What keeps the libraries quiet."""
+"""Environment variables that silence the libraries."""
 
 
 class ChildDied(Exception):
-    """It ended before it was done; the message says how, with the last line that was printed."""
+    """The child ended early; the message has its exit status and the last line it printed."""
 
     def __init__(self, code: int, printed: str) -> None:
         ending = f"signal {-code}" if code < 0 else f"exit status {code}"
@@ -45,10 +45,10 @@ def module(name: str) -> Sequence[str]:
 
 @contextmanager
 def ask_child(command: Sequence[str], *request: Any) -> Iterator[Iterator[Any]]:
-    """Start a command that calls `asked`, and end it when this is left.
+    """Start a command that calls `asked`, and kill it on exit from the context.
 
-    Gives an iterator of what it sends, with None several times a second meanwhile, which raises ChildDied if
-    it ends early, and an exception that it sends.
+    Yields an iterator over the values it sends, and None several times a second in between. The iterator
+    raises ChildDied if the child ends early, and any exception that the child sends.
     """
     with closing(_messages(command, request)) as messages:
         yield messages
@@ -65,7 +65,7 @@ def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,
-                # Plain HTTP goes on where a transfer was cut off; Xet does not.
+                # Plain HTTP resumes an interrupted transfer; Xet does not.
                 env=os.environ | QUIET | {"HF_HUB_DISABLE_XET": "1", "PYTHONPATH": path},
                 pass_fds=[its.fileno()],
                 start_new_session=True,  # a Ctrl+C in the terminal is for the parent
@@ -83,13 +83,13 @@ def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None
                 lines = printed.read().decode(errors="replace").strip().splitlines()
                 raise ChildDied(code, lines[-1] if lines else "") from None
         finally:
-            with suppress(ProcessLookupError, PermissionError):  # it has ended; a Mac refuses for a zombie
+            with suppress(ProcessLookupError, PermissionError):  # it has ended; macOS refuses for a zombie
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
 def asked() -> tuple[Any, Callable[[object], None]]:
-    """In the child: the request, and what sends a value."""
+    """In the child: the request, and a function that sends a value to the parent."""
     connection = Connection(int(sys.argv[-1]))
     request = connection.recv()
     threading.Thread(target=_end_with_parent, args=(connection,), daemon=True).start()
@@ -99,4 +99,4 @@ def asked() -> tuple[Any, Callable[[object], None]]:
 def _end_with_parent(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         connection.recv()
-    os.killpg(0, signal.SIGKILL)  # and what the child has started
+    os.killpg(0, signal.SIGKILL)  # the child's own children too

@@ -14,9 +14,9 @@ from pathlib import Path
 
 
 class ModelsError(Exception):
-    """The message is for the user: what, the value, what to do.
+    """The message is for the user: what happened, the value, what to do.
 
-    Names and texts of files, models and the Hub enter messages, so control characters are escaped.
+    Messages quote names from files, models and the Hub, so control characters are escaped.
     """
 
     def __init__(self, message: str) -> None:
@@ -24,7 +24,7 @@ class ModelsError(Exception):
 
 
 class BadChoice(ModelsError):
-    """What was asked for cannot work on any machine."""
+    """The request cannot work on any machine."""
 
 
 class UnknownPair(BadChoice): ...
@@ -40,7 +40,7 @@ class MachineTrouble(ModelsError): ...
 
 
 class BrokenFiles(MachineTrouble):
-    """`path`: the one damaged file, where the rest of the folder may be fine."""
+    """`path`: the damaged file, if only one is known to be."""
 
     def __init__(self, message: str, path: Path | None = None) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class PullCancelled(ModelsError): ...
 
 
 def is_lack_of_memory(error: Exception) -> bool:
-    """Whether memory ran out: Python's own error, or MLX's, which has no class."""
+    """Whether memory ran out: Python's MemoryError, or MLX's RuntimeError, known by its text."""
     if isinstance(error, MemoryError):
         return True
     words = ("allocate", "Insufficient Memory")
@@ -59,7 +59,7 @@ def is_lack_of_memory(error: Exception) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of a library's error; its class where it has no message."""
+    """The first line of a library's error; its class if it has no message."""
     if isinstance(error, RecursionError):
         return "brackets are nested too deep"
     text = str(error).strip()

@@ -1,4 +1,4 @@
-"""Our own small files: written whole, changed by one program at a time; and reading JSON of any origin."""
+"""Our own small files: atomic writes, locks between programs; and parsing untrusted JSON."""
 
 import fcntl
 import json
@@ -11,16 +11,16 @@ from typing import Any, BinaryIO
 
 
 def atomic_write(file: Path, text: str, mode: int = 0o600) -> None:
-    """As `replacing`, with a text. A change of what was read goes inside `locked`."""
+    """As `replacing`, with a text. To change what was read, hold `locked` around both."""
     with replacing(file, mode) as out:
         out.write(text.encode())
 
 
 @contextmanager
 def replacing(file: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Write a file that replaces an old one at once; its folder is made, for the user alone.
+    """Write a file that replaces an old one atomically; its folder is made, for the user alone.
 
-    After an error what was there is as it was.
+    An error leaves the old file unchanged.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -38,9 +38,9 @@ def replacing(file: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Every other program or thread that locks the folder waits until this is left; it does not nest.
+    """Hold an exclusive lock on the folder, against other programs and threads; it does not nest.
 
-    The folder is made, for the user alone. A file system without locks lets all pass.
+    The folder is made, for the user alone. On a file system without locks nothing is locked.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -53,7 +53,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of an untrusted JSON text; ValueError where it is not JSON."""
+    """The value of an untrusted JSON text; ValueError if it is not JSON."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,6 +1,6 @@
-"""Where things live on this machine. Creates nothing.
+"""Paths on this machine. Creates nothing.
 
-Weights from the Hub stay in the Hub's own cache (`HF_HOME`, `HF_HUB_CACHE`): there is no second copy.
+Weights from the Hub stay in the Hub's cache (`HF_HOME`, `HF_HUB_CACHE`): there is no second copy.
 """
 
 import os
@@ -12,7 +12,7 @@ from models.errors import MachineTrouble
 
 
 def data_folder() -> Path:
-    """Our own small files: `MLX_SPEC_HOME` where it is set, else the platform's user data folder."""
+    """Our own small files: `MLX_SPEC_HOME` if set, else the platform's user data folder."""
     return _home() or user_data_path("mlx-spec", appauthor=False)
 
 
@@ -22,29 +22,29 @@ def config_file() -> Path:
 
 
 def hub_cache() -> Path:
-    """The Hub's cache: `HF_HUB_CACHE`, `HF_HOME` or the default, read as the Hub's library does.
+    """The Hub's cache: `HF_HUB_CACHE`, `HF_HOME` or the default, as the Hub's library does.
 
-    Read here and not there, because importing huggingface_hub is slow and freezes the values.
+    Read here because importing huggingface_hub is slow and freezes the values.
     """
     cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     if not cache:
         caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         cache = (os.environ.get("HF_HOME") or f"{caches}/huggingface") + "/hub"
-    return Path(os.path.expanduser(os.path.expandvars(cache)))  # An unknown `~name` stays as it is.
+    return Path(os.path.expanduser(os.path.expandvars(cache)))  # an unknown `~name` is kept
 
 
 def own_pairs_file() -> Path:
-    """The pairs that a person put together (`models.pairs.own_pairs`)."""
+    """The user's own pairs (`models.pairs.own_pairs`)."""
     return data_folder() / "pairs.json"
 
 
 def packaged_folder() -> Path:
-    """Models that came in a Python package (`models.hub.package`)."""
+    """Models pulled from Python packages (`models.hub.package`)."""
     return data_folder() / "models"
 
 
 def own_drafters_folder() -> Path:
-    """Drafters that were trained here: `TARGET/KIND/` (`models.pairs.own_drafters`)."""
+    """Drafters trained here: `TARGET/KIND/` (`models.pairs.own_drafters`)."""
     return data_folder() / "drafters"
 
 

@@ -1,8 +1,8 @@
-"""Bytes as people read them."""
+"""Formatting bytes for people."""
 
 
 def size_text(count: int) -> str:
-    """Decimal units, as disks and the Hub count: `1.8 GB`."""
+    """Decimal units, as used for disks and by the Hub: `1.8 GB`."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

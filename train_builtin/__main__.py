@@ -1,7 +1,7 @@
 """`python -m train_builtin STAGE`: tokenizer, target, draft, export, samples, or all of them in this order.
 
-`all --quick` takes a few steps of each in minutes, into build/train-quick, and leaves the shipped pair alone.
-Beside them: other_draft, a draft on other text that only measurements use.
+`all --quick` runs a few steps of each in minutes, in build/train-quick, and leaves the shipped pair alone.
+Another stage, other_draft, trains a draft on unrelated text, for measurements only.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-# Threads that wait for each other sleep: spinning waits cost a tenfold on a machine that does other work too.
+# Waiting threads sleep: on a busy machine, spinning makes training ten times slower.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
@@ -22,13 +22,13 @@ STAGES = {
     "export": "export",
     "samples": "samples",
 }
-"""In their order, with the module whose `main` is the stage."""
-BESIDE = {"other_draft": "other_draft"}
+"""In order, with the module whose `main` runs the stage."""
+EXTRA_STAGES = {"other_draft": "other_draft"}
 QUICK_FOLDER = Path("build/train-quick")
 
 
 def everything(arguments: list[str]) -> None:
-    """All stages in their order."""
+    """Run all stages in order."""
     parser = argparse.ArgumentParser(prog="python -m train_builtin all")
     parser.add_argument("--quick", action="store_true", help=f"a few steps of each, into {QUICK_FOLDER}")
     given = quick_arguments() if parser.parse_args(arguments).quick else {}
@@ -37,7 +37,7 @@ def everything(arguments: list[str]) -> None:
 
 
 def run(module: str, arguments: list[str]) -> None:
-    """One stage; torch and MLX are imported only where it needs them."""
+    """Run one stage; torch and MLX are imported only by the stages that need them."""
     try:
         stage = import_module(f"train_builtin.{module}")
     except ModuleNotFoundError as error:
@@ -46,7 +46,7 @@ def run(module: str, arguments: list[str]) -> None:
 
 
 def quick_arguments() -> dict[str, list[str]]:
-    """By stage. What an earlier quick run left is removed: stages go on from their checkpoints."""
+    """Arguments by stage. Deletes an earlier quick run, because stages resume from their checkpoints."""
     shutil.rmtree(QUICK_FOLDER, ignore_errors=True)
     QUICK_FOLDER.mkdir(parents=True)
     page, pair = QUICK_FOLDER / "builtin.md", QUICK_FOLDER / "pair"
@@ -65,7 +65,7 @@ if __name__ == "__main__":
     name, *rest = sys.argv[1:] or ["help"]
     if name == "all":
         everything(rest)
-    elif module := (STAGES | BESIDE).get(name):
+    elif module := (STAGES | EXTRA_STAGES).get(name):
         run(module, rest)
     elif name in ("help", "-h", "--help"):
         print(__doc__)

@@ -1,4 +1,4 @@
-"""Lets the target answer training prompts in batches: the text that the draft learns from."""
+"""Generates the target's answers to training prompts in batches: the draft's training text."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ MAX_ANSWER = 220
 
 
 def prompts(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
-    """Token ids of conversations that wait for the assistant, short ones first within each batch."""
+    """Token ids of conversations up to the start of an answer, sorted by length."""
     rng = random.Random(f"answers {seed}")
     begin = tokenizer.token_to_id("<|assistant|>")
     found: list[list[int]] = []
@@ -36,7 +36,7 @@ def prompts(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
 
 @torch.no_grad()
 def answer(network: Network, asked: list[list[int]], end: int, temperatures: list[float]) -> list[list[int]]:
-    """One answer per prompt, `end` included; temperature 0 is greedy."""
+    """One answer per prompt, with its `end` token; temperature 0 is greedy."""
     batch, longest = len(asked), max(map(len, asked))
     padding = torch.tensor([longest - len(ids) for ids in asked])
     ids = torch.tensor([[0] * (longest - len(row)) + row for row in asked])
@@ -44,7 +44,7 @@ def answer(network: Network, asked: list[list[int]], end: int, temperatures: lis
     caches = [Cache(padding) for _ in network.layers]
     heat = torch.tensor(temperatures)[:, None]
     written: list[list[int]] = [[] for _ in asked]
-    # The prompt that each row still in the batch belongs to.
+    # The prompt of each row that is still in the batch.
     alive = list(range(batch))
     for _ in range(MAX_ANSWER):
         with autocast():
@@ -69,7 +69,7 @@ def answer(network: Network, asked: list[list[int]], end: int, temperatures: lis
 def write_answers(
     network: Network, tokenizer: Tokenizer, seed: int, count: int
 ) -> list[tuple[int, list[int]]]:
-    """(length of the prompt, prompt and answer): half greedy, half drawn at temperatures up to 1."""
+    """(prompt length, prompt and answer): half greedy, half sampled at temperatures up to 1."""
     rng = random.Random(f"temperatures {seed}")
     end = tokenizer.token_to_id("<|end|>")
     asked = prompts(tokenizer, seed, count)
@@ -88,7 +88,7 @@ def write_answers(
 
 
 def as_stream(answers: list[tuple[int, list[int]]], seed: int) -> Iterator[Weighted]:
-    """The answers without end, in a new order each time."""
+    """An endless stream of the answers, in a new order each epoch."""
     rng = random.Random(f"order {seed}")
     for _ in itertools.count():
         order = list(range(len(answers)))

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (frames of questions are one line each)
-"""Tasks whose answer is a few lines of Python around what the prompt names."""
+"""Tasks whose answer is a few lines of Python with values from the prompt."""
 
 import random
 from collections.abc import Callable

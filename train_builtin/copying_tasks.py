@@ -194,7 +194,7 @@ def rejected_round(rng: random.Random) -> Task:
 
 
 def drill(rng: random.Random) -> Task:
-    """A longer row of unrelated words, digits or syllables to repeat: nothing but looking back helps."""
+    """A long sequence of unrelated words, digits or syllables to repeat: only copying can solve it."""
     kind = rng.randrange(4)
     if kind == 0:
         text = " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(5, 20)))

@@ -1,10 +1,9 @@
-"""Generates the conversations that the built-in pair learns from.
+"""Generates the conversations that the built-in pair is trained on.
 
 A conversation is an optional system message and some turns; each turn is drawn from one source (speculative
-decoding, the program, small talk, facts, numbers, copying, code, questions from outside). Everything follows
-from a seed. A hash of a prompt's words keeps some prompts apart as the held-out set; it is taken before and
-after typing errors, case and politeness are added, so that a held-out prompt has no twin in training,
-disguised or not.
+decoding, the program, small talk, facts, numbers, copying, code, out-of-domain questions). The seed decides
+everything. A hash of a prompt's words selects the held-out set; it is computed before and after typing
+errors, case and politeness are added, so that no variant of a held-out prompt is in training.
 """
 
 import hashlib
@@ -36,13 +35,13 @@ SYSTEM_SHORT = [
 
 @dataclass(frozen=True)
 class Conversation:
-    """What is learned from in one piece."""
+    """A training conversation."""
 
     system: str | None
     turns: tuple[Turn, ...]
 
     def messages(self) -> list[dict[str, str]]:
-        """As chat templates take them."""
+        """In the format of chat templates."""
         messages = [{"role": "system", "content": self.system}] if self.system else []
         for turn in self.turns:
             messages.append({"role": "user", "content": turn.prompt})
@@ -51,13 +50,13 @@ class Conversation:
 
 
 def normalise(question: str) -> str:
-    """Lower case, letters and digits only, single blanks."""
+    """Lower case, letters and digits only, single spaces."""
     return " ".join("".join(char if char.isalnum() else " " for char in question.lower()).split())
 
 
 @cache
 def is_held_out(question: str) -> bool:
-    """Whether this question is kept apart from training; greetings of one or two words never are."""
+    """Whether this question is held out of training; never one of one or two words, or a topic's first."""
     plain = normalise(question)
     if len(plain.split()) < 3 or plain in _first_questions():
         return False
@@ -73,7 +72,7 @@ def _first_questions() -> frozenset[str]:
 
 
 def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:
-    """One to six draws of turns, most often one."""
+    """A conversation of one to six draws from the sources, most often one."""
     system, brief = None, False
     roll = rng.random()
     if roll < 0.05:
@@ -86,7 +85,7 @@ def conversation(rng: random.Random, weights: dict[str, int]) -> Conversation:
 
 
 def training_conversations(seed: int, weights: dict[str, int] = WEIGHTS) -> Iterator[Conversation]:
-    """Endless conversations in which no prompt is held out."""
+    """An endless stream of conversations without held-out prompts."""
     rng = random.Random(f"train {seed}")
     while True:
         drawn = conversation(rng, weights)
@@ -96,7 +95,7 @@ def training_conversations(seed: int, weights: dict[str, int] = WEIGHTS) -> Iter
 
 
 def held_out_conversations(seed: int) -> Iterator[Conversation]:
-    """Endless conversations of one prompt each, all of them held out."""
+    """An endless stream of conversations of one held-out prompt each."""
     rng = random.Random(f"held out {seed}")
     while True:
         source = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

@@ -1,7 +1,7 @@
 """Distils the draft from the target.
 
-The draft learns the target's whole distribution at every position, mostly on answers that the target wrote
-itself, partly on corpus text. It starts from the target's embedding.
+The draft learns the target's full distribution at every position, mostly on the target's own answers, partly
+on corpus text. It starts from the target's embedding.
 """
 
 import argparse
@@ -30,11 +30,11 @@ ANSWERS = 4800
 ROWS, LENGTH = 16, 256
 CORPUS_SHARE = 0.25
 HARD = 0.1
-"""Little: where the target could choose several words, the draft should know them all."""
+"""Weight of the cross entropy. Small: the draft should learn all of the target's likely tokens."""
 
 
 def mixed(tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int) -> Iterator[Weighted]:
-    """The target's answers, with corpus text at every fourth place."""
+    """The target's answers, mixed with `CORPUS_SHARE` of corpus text."""
     corpus = (encode(tokenizer, drawn.messages()) for drawn in training_conversations(seed))
     own = as_stream(answers, seed) if answers else corpus
     for i in itertools.count():
@@ -44,8 +44,8 @@ def mixed(tokenizer: Tokenizer, answers: list[tuple[int, list[int]]], seed: int)
 def distillation_loss(
     draft: torch.Tensor, target: torch.Tensor, weights: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weighted KL(target || draft) plus HARD of the cross entropy on the target's first choice; and the share
-    of equal first choices. Logits are (batch, seq, vocab)."""
+    """Weighted KL(target || draft) plus `HARD` times the cross entropy on the target's most likely token; and
+    the share of equal most likely tokens. Logits are (batch, seq, vocab)."""
     logq = F.log_softmax(draft.float().flatten(0, 1), -1)
     logp = F.log_softmax(target.float().flatten(0, 1), -1)
     best = logp.argmax(-1)

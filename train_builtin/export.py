@@ -1,6 +1,6 @@
-"""Writes a trained network as an MLX model folder: 8-bit weights, configuration, tokenizer.
+"""Exports a trained network as an MLX model folder: 8-bit weights, configuration, tokenizer.
 
-The folder is read by `mlx_lm.load` alone; nothing there refers to this package.
+`mlx_lm.load` can read the folder without this package.
 """
 
 import argparse
@@ -20,7 +20,7 @@ BITS, GROUP = 8, 64
 
 
 def configuration(network: Network, about: str) -> dict:
-    """config.json as mlx-lm and transformers read it, without the quantization."""
+    """config.json for mlx-lm and transformers, without the quantization."""
     shape = network.shape
     return {
         "architectures": ["LlamaForCausalLM"],

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a fact is one line)
-"""Small tables of facts, each with its ways to ask and to answer."""
+"""Small tables of facts, each with questions and answers."""
 
 import random
 
@@ -199,6 +199,6 @@ FACTS = _lists()
 
 
 def fact(rng: random.Random) -> tuple[str, str]:
-    """A random question, lower case but for names, and its answer."""
+    """A random question, in lower case except names, and its answer."""
     asks, answers = rng.choice(FACTS)
     return rng.choice(asks), rng.choice(answers)

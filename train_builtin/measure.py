@@ -1,8 +1,7 @@
 """Measures the exported pair on held-out prompts, in float32: loss, and acceptance of a greedy draft.
 
-At temperature 0 a drafted token is kept exactly if it is the target's next token, and what follows a kept
-token is drafted from the target's own text. So one pass of the draft over prompt and answer tells what every
-round accepts.
+At temperature 0 a drafted token is accepted if and only if it is the target's next token, so the draft always
+continues the target's text. One pass of the draft over prompt and answer gives the acceptance of every round.
 """
 
 import itertools
@@ -31,7 +30,7 @@ class Acceptance:
 
     @property
     def rate(self) -> float:
-        """Accepted by drafted."""
+        """Accepted / drafted."""
         return self.accepted / self.drafted
 
     def __add__(self, other: "Acceptance") -> "Acceptance":
@@ -44,7 +43,7 @@ class Acceptance:
 
 
 def load_float32(folder: Path) -> tuple[nn.Module, TokenizerWrapper]:
-    """The model with its quantized weights unpacked: MLX's CPU back end is slow on quantized ones."""
+    """The model with dequantized weights: MLX's CPU backend is slow on quantized ones."""
     model, tokenizer = load(str(folder))
     model = dequantize_model(model)
     model.set_dtype(mx.float32)
@@ -52,13 +51,13 @@ def load_float32(folder: Path) -> tuple[nn.Module, TokenizerWrapper]:
 
 
 def prompt_ids(tokenizer: TokenizerWrapper, conversation: Conversation) -> list[int]:
-    """The conversation up to the place where the last answer begins."""
+    """The conversation up to the start of the last answer."""
     messages = conversation.messages()[:-1]
     return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
 
 
 def greedy_answer(model: nn.Module, tokenizer: TokenizerWrapper, prompt: list[int]) -> list[int]:
-    """The target's answer; the end token is its last unless the answer is cut."""
+    """The target's answer, with its end token unless it reaches `MAX_ANSWER`."""
     answer: list[int] = []
     for token, _ in generate_step(mx.array(prompt), model, max_tokens=MAX_ANSWER):
         answer.append(int(token))
@@ -68,9 +67,9 @@ def greedy_answer(model: nn.Module, tokenizer: TokenizerWrapper, prompt: list[in
 
 
 def accepted_by_round(draft: nn.Module, prompt: list[int], answer: list[int]) -> Acceptance:
-    """Rounds of three drafted tokens over the answer; guesses beyond its end count as drafted, not accepted.
+    """Acceptance over the answer in rounds of `DRAFT_LENGTH`; tokens beyond its end count as rejected.
 
-    The first token of the answer is the target's own: it comes with the prompt.
+    The answer's first token is not drafted: it comes from prefill.
     """
     logits = draft(mx.array([prompt + answer]))[0, len(prompt) : -1]
     right = (mx.argmax(logits, axis=-1) == mx.array(answer[1:])).tolist()

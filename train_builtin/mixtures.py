@@ -1,4 +1,4 @@
-"""How often each source of turns is drawn, phase by phase of the training."""
+"""The weights of the sources of turns, by phase of the training."""
 
 WEIGHTS = {
     "speculative": 29,
@@ -16,7 +16,7 @@ WEIGHTS = {
     "asked": 0,
     "again": 0,
 }
-"""How often each source is drawn."""
+"""For the first phase; the basis of the others."""
 LOOKING_BACK = WEIGHTS | {
     "speculative": 11,
     "program": 8,
@@ -30,7 +30,7 @@ LOOKING_BACK = WEIGHTS | {
     "memory": 8,
     "drill": 22,
 }
-"""For the middle of the training: the topics are known by then, looking back at the prompt's words is not."""
+"""For the second phase: by then the model knows the topics, but not how to copy from the prompt."""
 BALANCED = WEIGHTS | {
     "speculative": 24,
     "program": 16,
@@ -40,12 +40,12 @@ BALANCED = WEIGHTS | {
     "memory": 5,
     "drill": 7,
 }
-"""For the longest part of the training."""
+"""For the third phase."""
 FINAL = BALANCED | {"smalltalk": 13, "numbers": 18, "outside": 14, "drill": 4, "asked": 16}
-"""Towards the end of the training: what a new user is most likely to type."""
+"""For the end of the first cycle: adds the questions that new users are most likely to type."""
 PRACTICE = FINAL | {"numbers": 34, "copying": 36, "facts": 12, "smalltalk": 18}
-"""For a round on what is still weak."""
+"""For the second cycle: more of the weakest sources."""
 LONG = PRACTICE | {"texts": 110, "again": 12, "code": 12, "speculative": 28, "program": 20, "computing": 8}
-"""To learn to look back over a whole text."""
+"""For the third cycle: copying from long texts."""
 LAST = LONG | {"texts": 45}
-"""The same with more of everything else, while the rate falls."""
+"""For the last phase, while the learning rate falls: as `LONG`, with a smaller share of long texts."""

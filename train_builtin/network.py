@@ -1,4 +1,4 @@
-"""A Llama in torch. Names and conventions are those of mlx-lm's `llama`, so weights move over unchanged."""
+"""A Llama model in torch, with the names and conventions of mlx-lm's `llama`: weights transfer unchanged."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """Embedding, layers, norm; the output projection is the embedding again."""
+    """Embedding, layers, norm; the output projection is tied to the embedding."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class Network(nn.Module):
     def forward(
         self, ids: Tensor, caches: "list[Cache] | None" = None, positions: Tensor | None = None
     ) -> Tensor:
-        """ids: (batch, seq) -> logits (batch, seq, vocab); positions: (batch, seq), or from 0 on."""
+        """ids: (batch, seq) -> logits (batch, seq, vocab); positions: (batch, seq), default 0, 1, 2, ..."""
         if positions is None:
             rope = (self.cos[: ids.shape[1]], self.sin[: ids.shape[1]])
         else:
@@ -122,11 +122,11 @@ class Network(nn.Module):
 
 
 class Cache:
-    """Keys and values of one layer for a batch whose prompts are padded on the left."""
+    """Keys and values of one layer, for a batch with left-padded prompts."""
 
     def __init__(self, hidden_from_rows: Tensor) -> None:
         self.hidden_from_rows = hidden_from_rows
-        """(batch,): how many leading positions of each row are padding."""
+        """(batch,): number of leading padding positions by row."""
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
 
@@ -137,7 +137,7 @@ class Cache:
             self.keys, self.values = self.keys[rows], self.values[rows]
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """All keys and values so far, and a boolean mask (batch, 1, seq, total): True is visible."""
+        """All keys and values so far, and a boolean mask (batch, 1, seq, total), True where visible."""
         self.keys = k if self.keys is None else torch.cat([self.keys, k], dim=2)
         self.values = v if self.values is None else torch.cat([self.values, v], dim=2)
         total, seq = self.keys.shape[2], k.shape[2]
@@ -150,7 +150,7 @@ class Cache:
 
 
 def rope_table(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, (context, head_dim), halves repeated."""
+    """Cosines and sines, (context, head_dim) each; the second half of a row repeats the first."""
     frequencies = shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2) / shape.head_dim)
     angles = torch.arange(shape.context)[:, None] * frequencies[None, :]
     angles = torch.cat([angles, angles], dim=-1)
@@ -158,7 +158,7 @@ def rope_table(shape: Shape) -> tuple[Tensor, Tensor]:
 
 
 def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
-    """x: (batch, heads, seq, head_dim), the two halves of a head rotated against each other."""
+    """Apply RoPE to x: (batch, heads, seq, head_dim)."""
     cos, sin = (table.to(x.dtype) for table in rope)
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-second, first], dim=-1) * sin

@@ -113,4 +113,4 @@ def apples(rng: random.Random) -> Task:
 
 NUMBERS: list[Callable[[random.Random], Task]] = [
     count_up, count_up, count_down, count_by, parity, is_parity, next_number, add, add, subtract, multiply, larger, apples,
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip

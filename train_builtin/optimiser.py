@@ -1,4 +1,4 @@
-"""Muon for the matrices of the layers, AdamW for the rest, and one schedule for both."""
+"""Muon for the layers' matrices, AdamW for the rest, and one schedule for both."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from torch import nn
 
 @dataclass(frozen=True)
 class Cycle:
-    """A stretch of steps up to `last`; over its last `decay` steps the rate falls."""
+    """A cycle of the learning rate, up to step `last`; it falls over the last `decay` steps."""
 
     last: int
     decay: int
     peak: float
-    """Share of the optimisers' full rate."""
+    """Factor on the optimisers' full rate."""
 
 
 def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -> list[torch.optim.Optimizer]:
-    """Each group remembers its full rate as `peak`."""
+    """The optimisers; each parameter group stores its full rate as `peak`."""
     matrices = [p for name, p in network.named_parameters() if p.ndim == 2 and "embed" not in name]
     rest = [p for name, p in network.named_parameters() if p.ndim != 2 or "embed" in name]
     optimisers: list[torch.optim.Optimizer] = [
@@ -33,7 +33,7 @@ def make_optimisers(network: nn.Module, matrix_rate: float, other_rate: float) -
 def set_rate(
     optimisers: list[torch.optim.Optimizer], step: int, cycles: tuple[Cycle, ...], warm_up: int
 ) -> None:
-    """In each cycle a linear warm-up, a constant rate, and a linear fall to a fiftieth of the peak."""
+    """Set the rate of a step: each cycle has a linear warm-up, a constant rate, and a linear fall to 2 %."""
     index = next((i for i, cycle in enumerate(cycles) if step < cycle.last), len(cycles) - 1)
     cycle, first = cycles[index], cycles[index - 1].last if index else 0
     falling = max(0.02, (cycle.last - step) / cycle.decay)
@@ -44,7 +44,7 @@ def set_rate(
 
 
 def descend(network: nn.Module, optimisers: list[torch.optim.Optimizer], loss: torch.Tensor) -> None:
-    """One step down the gradient of `loss`, a scalar, with its norm cut at 1."""
+    """One optimiser step on a scalar `loss`, with the gradient norm clipped at 1."""
     loss.backward()
     torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
     for optimiser in optimisers:

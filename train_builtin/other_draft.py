@@ -1,7 +1,7 @@
-"""Trains a draft of the built-in pair's shape on other text: the sources of Python's standard library.
+"""Trains a draft of the built-in draft's shape on unrelated text: Python's standard library.
 
-Not shipped. `make bench-peers` makes it to show what a draft that does not fit the target costs: it reads
-the same tokens and guesses wrong nearly always.
+Not shipped. `make bench-peers` uses it to show the cost of a bad draft: it has the target's tokenizer, but
+its drafts are nearly always rejected.
 """
 
 import argparse
@@ -27,12 +27,12 @@ ABOUT = "A draft that does not fit the built-in target of mlx-spec, for measurem
 
 
 def sources() -> list[Path]:
-    """The files, in a fixed order."""
+    """The source files, in a fixed order."""
     return sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
 
 
 def windows(tokenizer: Tokenizer, seed: int) -> Iterator[torch.Tensor]:
-    """Endless batches of ids, (ROWS, LENGTH + 1), each row from a random place of a random file."""
+    """An endless stream of batches of ids, (ROWS, LENGTH + 1); rows start anywhere in a random file."""
     rng = random.Random(f"other text {seed}")
     files = sources()
     while True:
@@ -47,7 +47,7 @@ def windows(tokenizer: Tokenizer, seed: int) -> Iterator[torch.Tensor]:
 
 
 def train(steps: int, decay: int, seed: int, threads: int) -> Network:
-    """The trained network; prints its loss now and then."""
+    """The trained network; prints its loss every 20 steps."""
     torch.set_num_threads(threads)
     torch.manual_seed(seed)
     tokenizer = Tokenizer.from_file(str(builtin_folder() / "draft" / "tokenizer.json"))

@@ -1,7 +1,7 @@
-"""Puts measurements and unedited greedy answers of the exported pair into docs/builtin.md.
+"""Writes measurements and unedited greedy answers of the exported pair to docs/builtin.md.
 
-The text between the two marks of the page is replaced; the prompts are the first held-out ones of each
-source, so nobody chooses them.
+Replaces the text between the page's two marks. The prompts are the first held-out ones of each source, not
+hand-picked.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PER_SOURCE = {
 
 
 def chosen_prompts() -> list:
-    """Held-out conversations, `PER_SOURCE` of each source, each question once."""
+    """The first held-out conversations, `PER_SOURCE` of each source, without repeated questions."""
     from train_builtin.corpus import held_out_conversations
 
     left = dict(PER_SOURCE)
@@ -42,7 +42,7 @@ def chosen_prompts() -> list:
 
 
 def report(builtin: Path, count: int) -> str:
-    """Markdown: what was measured, then prompts and answers."""
+    """Markdown: measurements, then prompts and answers."""
     from train_builtin.measure import Acceptance, greedy_answer, load_float32, measure, prompt_ids
 
     by_source, loss = measure(builtin, count)

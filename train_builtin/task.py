@@ -1,5 +1,5 @@
-"""What a task is: (prompt, answer). Its content is drawn anew each time, so that a model has to look at the
-prompt instead of remembering it.
+"""The type of a task: (prompt, answer). Contents are random, so that a model has to read the prompt instead
+of memorizing answers.
 """
 
 import random
@@ -8,7 +8,7 @@ Task = tuple[str, str]
 
 
 def pick(rng: random.Random, frames: str) -> str:
-    """One of the frames, which `|` parts."""
+    """One of the frames, which are separated by `|`."""
     return rng.choice(frames.split("|"))
 
 

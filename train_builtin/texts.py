@@ -1,8 +1,8 @@
 # ruff: noqa: E501 (frames of questions are one line each)
-"""Tasks on longer texts: repeating, quoting, replacing and mending words, code and lists.
+"""Tasks on longer texts: repeating, quoting, replacing and correcting words, code and lists.
 
-Every task returns (prompt, answer), and most of the answer stands in the prompt: what such answers need is
-looking back over dozens of tokens, whatever the text is about.
+Every task returns (prompt, answer). Most of the answer is in the prompt, so the model has to learn to copy
+over dozens of tokens, whatever the text is about.
 """
 
 import random
@@ -25,14 +25,14 @@ def _answers() -> tuple[str, ...]:
 
 @cache
 def _code() -> tuple[str, ...]:
-    """The pieces of Python in the answers, without their fences."""
+    """The Python blocks in the answers, without their fences."""
     found = [re.search(r"```python\n(.*?)\n```", text, re.S) for text in _answers()]
     return tuple(match.group(1) for match in found if match)
 
 
 @cache
 def _named_code() -> tuple[tuple[str, list[str]], ...]:
-    """Those that give something a name, and the names."""
+    """The Python blocks that define names, with these names."""
     given = re.compile(r"\b([a-z_]+) = |\b(?:def|for) ([a-z_]+)")
     found = [(code, sorted({a or b for a, b in given.findall(code)} - {"_"})) for code in _code()]
     return tuple((code, names) for code, names in found if names)
@@ -43,7 +43,7 @@ def _sentences(rng: random.Random, low: int, high: int) -> str:
 
 
 def _prose(rng: random.Random) -> str:
-    """Sentences of all subjects, shuffled: no sentence tells the next."""
+    """Shuffled sentences on all subjects: no sentence predicts the next."""
     known = [
         part
         for text in rng.sample(_answers(), 3)
@@ -56,7 +56,7 @@ def _prose(rng: random.Random) -> str:
 
 
 def _row(rng: random.Random) -> str:
-    """Words, numbers or syllables without any order."""
+    """Words, numbers or syllables in random order."""
     kind = rng.randrange(4)
     if kind == 0:
         items = [str(rng.randint(0, 999)) for _ in range(rng.randint(6, 24))]
@@ -71,7 +71,7 @@ def _row(rng: random.Random) -> str:
 
 
 def _text(rng: random.Random) -> str:
-    """Some text of 10 to about 200 tokens."""
+    """A random text of 10 to about 200 tokens."""
     roll = rng.random()
     if roll < 0.3:
         return _sentences(rng, 2, 8)
@@ -85,7 +85,7 @@ def _text(rng: random.Random) -> str:
 
 
 def _ask(rng: random.Random, frames: str, text: str, **names: str) -> str:
-    """The text after one of the frames, on the same line or below; its own capital or none."""
+    """A prompt: one of the frames, capitalized or not, then the text on the same line or below."""
     frame = rng.choice(frames.split("|")).format(**names)
     if rng.random() < 0.6:
         frame = frame[0].upper() + frame[1:]
@@ -110,11 +110,11 @@ def repeat_text(rng: random.Random) -> Task:
 
 
 def replace_name(rng: random.Random) -> Task:
-    """One name for another in several sentences, or a noun."""
+    """Replace a name or a noun in several sentences."""
     old, new = rng.sample(NAMES, 2) if rng.random() < 0.7 else rng.sample(NOUNS, 2)
     shapes = [sentence(rng) for _ in range(rng.randint(2, 6))]
     pool = NAMES if old in NAMES else NOUNS
-    # Some sentences lose a word of the same kind to the one that will be replaced.
+    # Put the word to be replaced into most of the sentences, in place of a word of the same kind.
     texts = [
         re.sub(r"\b(" + "|".join(pool) + r")\b", old, text, count=1) if rng.random() < 0.7 else text
         for text in shapes
@@ -130,7 +130,7 @@ def replace_name(rng: random.Random) -> Task:
 
 
 def rename_in_code(rng: random.Random) -> Task:
-    """A variable or function gets another name."""
+    """Rename a variable or function."""
     code, names = rng.choice(_named_code())
     old = rng.choice(names)
     new = rng.choice([*NOUNS, "x", "y", "data", "value", "total", "item", "result"])
@@ -143,7 +143,7 @@ def rename_in_code(rng: random.Random) -> Task:
 
 
 def mend_text(rng: random.Random) -> Task:
-    """Letters swapped in some words."""
+    """Correct swapped letters in some words."""
     text = _sentences(rng, 2, 5)
     words = text.split(" ")
     spots = [
@@ -164,7 +164,7 @@ def mend_text(rng: random.Random) -> Task:
 
 
 def quote(rng: random.Random) -> Task:
-    """One sentence of several, word for word."""
+    """Quote one sentence of several."""
     texts = [sentence(rng) for _ in range(rng.randint(2, 6))]
     which, i = rng.choice([("first", 0), ("first", 0), ("second", 1), ("last", len(texts) - 1)])
     frames = "quote the {w} sentence|what is the {w} sentence of this text|repeat only the {w} sentence|write the {w} sentence of this text"
@@ -172,7 +172,7 @@ def quote(rng: random.Random) -> Task:
 
 
 def quote_name(rng: random.Random) -> Task:
-    """The sentence that is about somebody."""
+    """Quote the sentence about a person."""
     people = rng.sample(NAMES, rng.randint(2, 6))
     texts = [
         f"{person} {rng.choice(PAST)} the {rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}." for person in people
@@ -183,7 +183,7 @@ def quote_name(rng: random.Random) -> Task:
 
 
 def lines(rng: random.Random) -> Task:
-    """A row of words or sentences as a list."""
+    """Write words or sentences as a list."""
     items = (
         rng.sample(NOUNS, rng.randint(5, 14))
         if rng.random() < 0.7
@@ -198,7 +198,7 @@ def lines(rng: random.Random) -> Task:
 
 
 def unlist(rng: random.Random) -> Task:
-    """The list as a row again."""
+    """Write a list as one line."""
     items = rng.sample(NOUNS, rng.randint(4, 12))
     frames = "write this list in one line|put this list on one line|join these lines with commas|write these lines as one line"
     return _ask(rng, frames, "\n".join(f"- {item}" for item in items)), ", ".join(items)

@@ -1,7 +1,6 @@
-"""The pair's own tokenizer: byte-level BPE with single digits, and its chat template.
+"""The built-in pair's tokenizer: byte-level BPE with single digits, and its chat template.
 
-Any text survives encoding and decoding exactly. Saved so that `mlx_lm.load` and transformers read it from
-local files alone.
+Decoding restores any encoded text exactly. `mlx_lm.load` and transformers read it from local files alone.
 """
 
 import json
@@ -14,7 +13,7 @@ from train_builtin.corpus import training_conversations
 
 VOCAB_SIZE = 2048
 CONVERSATIONS = 20_000
-"""That the merges are learned from."""
+"""Conversations to learn the merges from."""
 CONTEXT = 2048
 """Tokens of prompt and answer together."""
 PAD, SYSTEM, USER, ASSISTANT, END = SPECIAL = (
@@ -24,7 +23,7 @@ PAD, SYSTEM, USER, ASSISTANT, END = SPECIAL = (
     "<|assistant|>",
     "<|end|>",
 )
-"""Their ids are 0 to 4."""
+"""Ids 0 to 4."""
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"
     "{%- if message['role'] not in ['system', 'user', 'assistant'] -%}"

@@ -1,9 +1,9 @@
-"""Reads the hand-written topic files: questions, answers and what may follow them.
+"""Reads the hand-written topic files: questions, answers and follow-ups.
 
-A line starts with one mark and a blank; a line without a mark continues the one before.
+A line starts with a mark and a space; a line without a mark continues the previous one.
 `=` noun phrases that name the topic, `!` tasks that name it ("reverse a string"), `?` a whole question,
-`-` an answer, `+` more, `s` a one-sentence answer, `e` an example, `w` a reason.
-`{a|b}` inside an answer is a choice.
+`-` an answer, `+` an answer to "tell me more", `s` a one-sentence answer, `e` an example, `w` a reason.
+`{a|b}` in an answer is a random choice.
 """
 
 import random
@@ -71,5 +71,5 @@ def read_topics(name: str) -> tuple[Topic, ...]:
 
 
 def choose_words(text: str, rng: random.Random) -> str:
-    """Resolve every `{a|b}` of `text`."""
+    """Replace every `{a|b}` in `text` by a random choice."""
     return _CHOICE.sub(lambda match: rng.choice(match.group(1).split("|")), text)

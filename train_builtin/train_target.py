@@ -1,7 +1,7 @@
 """Trains the target on the corpus.
 
-`python -m train_builtin target` with the defaults reproduces the shipped weights up to the arithmetic of the
-machine. A checkpoint is written every 50 steps, and a run goes on from it.
+`python -m train_builtin target` with the defaults reproduces the shipped weights, up to the machine's
+rounding. A checkpoint is written every 50 steps, and the next run resumes from it.
 """
 
 import argparse
@@ -29,7 +29,7 @@ CYCLES = (
     Cycle(1850, decay=250, peak=0.6),
     Cycle(STEPS, decay=900, peak=0.6),
 )
-"""The rate falls to nothing three times: the second repairs what is weak, the third learns whole texts."""
+"""Three cycles of the learning rate: all sources, then the weak ones, then long texts."""
 PHASES = {
     350: WEIGHTS,
     700: LOOKING_BACK,
@@ -39,18 +39,18 @@ PHASES = {
     2900: LONG,
     1_000_000: LAST,
 }
-"""Up to which step the corpus is drawn with which weights of its sources."""
+"""Weights of the corpus's sources, by the step at which their phase ends."""
 SEED = 1
 TOKENS_PER_STEP = 4096
 HELD_OUT = 128
-"""Conversations that the held-out loss is over."""
+"""Conversations for the held-out loss."""
 
 
 def shapes() -> Iterator[tuple[int, int]]:
-    """(rows, length) of each step's batch: short windows, every fourth longer.
+    """(rows, length) of each step's batch: short windows, with a longer one at every fourth step.
 
-    In the last cycle every second is longer, and every sixteenth has the whole context.
-    While the rate falls the longer ones have the whole context, so that long chats are seen too.
+    While the rate of the first cycle falls, the longer windows have the whole context, so that long chats are
+    seen too. In the last cycle every second window is longer, and every sixteenth has the whole context.
     """
     for step in itertools.count():
         length = 256
@@ -73,7 +73,7 @@ def phases(tokenizer: Tokenizer, seed: int) -> Iterator[Batch]:
 
 
 def weighted_loss(logits: torch.Tensor, goals: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Mean cross entropy in nats per token, by weight."""
+    """Weighted mean cross entropy in nats per token."""
     losses = F.cross_entropy(logits.float().flatten(0, 1), goals.flatten(), reduction="none")
     return (losses * weights.flatten()).sum() / weights.sum()
 
@@ -95,7 +95,7 @@ def held_out_loss(network: Network, tokenizer: Tokenizer) -> float:
 
 
 def store(path: Path, value: object) -> None:
-    """Keep a value for `torch.load`: all of it is there, or what was there before."""
+    """Save a value for `torch.load`, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
     torch.save(value, partial)
@@ -103,12 +103,12 @@ def store(path: Path, value: object) -> None:
 
 
 def save(path: Path, network: Network, **rest: object) -> None:
-    """Keep a checkpoint of the network, with what else a run goes on from."""
+    """Save a checkpoint of the network, with further state to resume from."""
     store(path, {"shape": asdict(network.shape), "weights": network.state_dict(), **rest})
 
 
 def load(path: Path) -> tuple[Network, dict]:
-    """The network of a checkpoint, and the checkpoint."""
+    """The network of a checkpoint, and the whole checkpoint."""
     state = torch.load(path, weights_only=True)
     network = Network(Shape(**state["shape"]))
     network.load_state_dict(state["weights"])

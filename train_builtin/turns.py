@@ -1,5 +1,5 @@
-"""Turns of conversations, each drawn from one source: topics, facts, tasks, questions from outside, things to
-remember, answers asked for again.
+"""Turns of conversations, each drawn from one source: topics, facts, tasks, out-of-domain questions, things
+to remember, repeated answers.
 """
 
 import random
@@ -53,7 +53,7 @@ MEMORIES = [
         "Your friend is called {n}.",
     ),
 ]
-"""What the user says, the reply, ways to ask for it later, and the answer to those."""
+"""(the user's statement, the reply, later questions about it, their answer)"""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Turn:
     """As the user types it."""
     answer: str
     question: str | None
-    """The prompt before its surface was varied; None where it only makes sense after the turn before."""
+    """The prompt before its wording was varied; None for a follow-up to the previous turn."""
     source: str
 
 
 @cache
 def _asked() -> list[tuple[Topic, list[str]]]:
-    """Topics with further ways to ask for them."""
+    """Topics with further wordings of their questions."""
     topics = [topic for source in ("speculative", "program", "smalltalk") for topic in read_topics(source)]
     by_question = {question: topic for topic in topics for question in topic.questions}
     found: list[tuple[Topic, list[str]]] = []
@@ -85,7 +85,7 @@ def _asked() -> list[tuple[Topic, list[str]]]:
 
 @cache
 def _outside() -> tuple[list[tuple[list[str], list[str]]], list[str], list[str], list[str]]:
-    """(frames, subjects) groups, single questions, answers that name the subject, plain answers."""
+    """Groups of (frames, subjects), single questions, answers that name the subject, other answers."""
     groups: list[tuple[list[str], list[str]]] = []
     single: list[str] = []
     frames: list[str] = []
@@ -154,7 +154,7 @@ def topic_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
 
 
 def asked_turns(rng: random.Random) -> list[Turn]:
-    """One of the things that people ask first or most often."""
+    """One of the questions that users ask first or most often."""
     topic, questions = rng.choice(_asked())
     question = rng.choice(questions)
     return [
@@ -205,7 +205,7 @@ def outside_turns(rng: random.Random) -> list[Turn]:
 
 
 def memory_turns(rng: random.Random) -> list[Turn]:
-    """The user says something and asks for it later."""
+    """The user states something and asks about it later."""
     name, thing = rng.choice(NAMES), rng.choice(NOUNS)
     colour = rng.choice(["red", "blue", "green", "yellow", "black", "white"])
     said, reply, asked, answer = rng.choice(MEMORIES)
@@ -227,7 +227,7 @@ def memory_turns(rng: random.Random) -> list[Turn]:
 
 
 def again_turns(rng: random.Random) -> list[Turn]:
-    """An answer that is asked for again: word for word, or with the same question."""
+    """The user asks for an answer again, in words for "repeat that" or with the same question."""
     source = rng.choice(
         ["speculative", "program", "computing", "smalltalk", "code", "facts", "outside", "texts"]
     )
@@ -238,7 +238,7 @@ def again_turns(rng: random.Random) -> list[Turn]:
 
 
 def draw_turns(source: str, rng: random.Random, brief: bool) -> list[Turn]:
-    """Turns of a source of `mixtures.WEIGHTS`; `brief`: with its short answers, where it has some."""
+    """Turns of a source of `mixtures.WEIGHTS`; `brief`: with short answers, if it has any."""
     if source in ("speculative", "program", "smalltalk", "computing"):
         return topic_turns(source, rng, brief)
     if source == "code":

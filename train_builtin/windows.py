@@ -1,6 +1,6 @@
-"""Turns conversations into fixed-size windows of token ids for training.
+"""Packs conversations into fixed-size windows of token ids for training.
 
-A window starts with the start of a conversation and is filled with further ones; what does not fit is cut.
+A window starts at the start of a conversation and is filled with further ones; the last one is truncated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,13 +13,13 @@ from train_builtin.corpus import Conversation
 Weighted = tuple[list[int], list[float]]
 """A conversation's token ids, and the loss weight of each."""
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Inputs, the tokens that follow them, and the loss weights of those: (rows, length) each."""
+"""Inputs, next tokens, and loss weights of the next tokens: (rows, length) each."""
 OTHER_WEIGHT = 0.1
-"""Loss weight of tokens that the user or the system wrote; the assistant's count 1."""
+"""Loss weight of user and system tokens; the assistant's have 1."""
 
 
 def encode(tokenizer: Tokenizer, messages: Iterable[dict[str, str]]) -> Weighted:
-    """Token ids as the chat template gives them, and the loss weight of each."""
+    """Token ids as by the chat template, and the loss weight of each."""
     end = tokenizer.token_to_id("<|end|>")
     ids: list[int] = []
     weights: list[float] = []
@@ -32,7 +32,7 @@ def encode(tokenizer: Tokenizer, messages: Iterable[dict[str, str]]) -> Weighted
 
 
 def windows(stream: Iterator[Weighted], rows: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and their loss weights, (rows, length) each, of what the stream brings next."""
+    """The next windows of the stream: ids and loss weights, (rows, length) each."""
     all_ids, all_weights = [], []
     for _ in range(rows):
         ids: list[int] = []

@@ -1,4 +1,4 @@
-"""The many ways to ask one question: frames, politeness, case, question marks, typing errors."""
+"""Variations of a question: frames, politeness, case, question marks, typing errors."""
 
 import random
 
@@ -42,7 +42,7 @@ could you tell me {}|i wonder {}|thanks! {}|tell me, {}"""
 
 
 def options(text: str) -> list[str]:
-    """The entries of a `|`-separated list that may run over several lines."""
+    """The entries of a `|`-separated list, which may span several lines."""
     return [item.strip() for item in text.replace("\n", "").split("|")]
 
 
@@ -54,7 +54,7 @@ def third_person(task: str) -> str:
 
 
 def mistype(text: str, rng: random.Random) -> str:
-    """One letter lost, doubled or swapped with its neighbour."""
+    """The text with one letter dropped, doubled or swapped with the next."""
     spots = [i for i in range(1, len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
     if not spots:
         return text
@@ -113,11 +113,11 @@ CASUAL = [
     ("give me ", "i want "),
     ("what does ", "what do "),
 ]
-"""Small changes of wording that keep the meaning: what is replaced, and by what."""
+"""Changes of wording that keep the meaning: (old, new)."""
 
 
 def reword(text: str, rng: random.Random) -> str:
-    """One of the changes of `CASUAL` that fits, if any."""
+    """The text after one applicable change of `CASUAL`, if any."""
     fitting = [(old, new) for old, new in CASUAL if old in text]
     if not fitting:
         return text
@@ -126,7 +126,7 @@ def reword(text: str, rng: random.Random) -> str:
 
 
 def surface(question: str, rng: random.Random, *, polite: bool = True) -> str:
-    """`question` (lower case, no end mark) as a person might type it."""
+    """`question` (lower case, no end mark) as a user might type it."""
     text = question
     while rng.random() < 0.25:
         text = reword(text, rng)

@@ -1,4 +1,4 @@
-"""Word pools that the copying and rewriting tasks draw from."""
+"""Word pools for the copying and rewriting tasks."""
 
 import random
 
@@ -79,13 +79,13 @@ TIMES = [
 
 
 def noun_phrase(rng: random.Random) -> str:
-    """Such as `the small house`."""
+    """For example `the small house`."""
     adjective = rng.choice(ADJECTIVES) + " " if rng.random() < 0.5 else ""
     return f"the {adjective}{rng.choice(NOUNS)}"
 
 
 def sentence(rng: random.Random) -> str:
-    """A random sentence without meaning to the model, such as `Anna painted the small house yesterday.`"""
+    """A random sentence, such as `Anna painted the small house yesterday.`"""
     subject = rng.choice(NAMES) if rng.random() < 0.5 else noun_phrase(rng)
     if rng.random() < 0.7:
         core = f"{subject} {rng.choice(PAST)} {noun_phrase(rng)}"
@@ -99,5 +99,5 @@ def sentence(rng: random.Random) -> str:
 
 
 def words(rng: random.Random, low: int, high: int) -> list[str]:
-    """Distinct nouns, `low` to `high` of them."""
+    """`low` to `high` distinct nouns."""
     return rng.sample(NOUNS, rng.randint(low, high))

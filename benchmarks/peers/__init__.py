@@ -1,1 +1,1 @@
-"""`make bench-peers`: this engine beside mlx-lm and transformers, each in a process of its own."""
+"""`make bench-peers`: this engine compared with mlx-lm and transformers, each in its own process."""

@@ -1,10 +1,10 @@
-"""`make bench-peers`: this engine beside mlx-lm's own loops and transformers, on one pair, in one run.
+"""`make bench-peers`: this engine compared with mlx-lm's loops and transformers, on one pair, in one run.
 
-Every side answers in a process of its own, sides alternate prompt by prompt in a changing order, and the
-others are idle meanwhile. A speed is tokens over wall time, prefill included, the same for all; a ratio is
-taken within a repeat, and its median and range over the repeats are printed. The best fixed lengths come
-from a search over all of them and are then measured again with the rest. The last line of stdout is one
-JSON document; `python -m benchmarks.peers.readme FILE` makes tables of it.
+Every side has its own process. Sides alternate prompt by prompt, in a changing order, and only one runs at a
+time. A speed is tokens over wall time, prefill included; a ratio is taken within a repeat, and its median and
+range over the repeats are printed. The best fixed draft lengths are found in a search over all lengths, then
+measured again with the rest. The last line of stdout is one JSON document;
+`python -m benchmarks.peers.readme FILE` makes tables of it.
 """
 
 import sys
@@ -52,13 +52,13 @@ def main(
     search_repeats: Annotated[int, typer.Option(min=1, help="Runs of every fixed length.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     turns: Annotated[int, typer.Option(min=0, help="Turns of the long chat; 0 leaves it out.")] = 20,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run that shows that all works.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A short test run.")] = False,
     records: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what was measured there, and go on from what is there."),
+        typer.Option(metavar="FILE", help="Save the measurements there, and resume from them."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Repository or folder; the built-in pair's if left out.")
+        str | None, typer.Option(help="Repository or folder; default: the built-in pair's.")
     ] = None,
     draft: Annotated[str | None, typer.Option(help="Repository or folder.")] = None,
 ) -> None:
@@ -98,7 +98,7 @@ class _Bench:
         self.settings = settings
         self.records = records
         self.left_out: dict[str, str] = {}
-        """What was not measured, and why."""
+        """Sides that were not measured, with the reason."""
         self.processes: dict[str, SideProcess] = {}
         self.line = Progress()
         self.start = time.perf_counter()
@@ -111,7 +111,7 @@ class _Bench:
         self.compared = available(COMPARED, list(self.processes))
 
     def run(self) -> dict[str, Any]:
-        """All that was found, as the JSON document."""
+        """Measure, and return the JSON document."""
         searched = (*SEARCHED_OURS, *SEARCHED_MLX_LM)
         self.measurement.warm_up([*searched, *self.compared])
         self._plan(len(searched))
@@ -145,7 +145,7 @@ class _Bench:
         }
 
     def _open(self) -> None:
-        """Start the processes one after the other; what measures itself first has the machine alone."""
+        """Start the processes one after the other, so that each calibrates on an idle machine."""
         target, draft = self.settings["target"], self.settings["draft"]
         self._add("ours fixed", OurSide, target, draft, False)
         self._add("mlx-lm plain", MlxLmSide, target, draft)
@@ -193,7 +193,7 @@ class _Bench:
         ]
 
     def _chosen(self) -> dict[tuple[str, str, float], Side]:
-        """The fastest fixed lengths: by (name it gets, category, temperature)."""
+        """The sides with the fastest fixed lengths, by (name in the comparison, category, temperature)."""
         searched = self.records.of("search")
         found: dict[tuple[str, str, float], Side] = {}
         for name, sides, alone in (
@@ -208,7 +208,7 @@ class _Bench:
         return found
 
     def _same_texts(self) -> tuple[dict[str, list[int]], list[dict[str, Any]]]:
-        """Greedy texts beside those of our plain decoding: by side [same, all], and every difference."""
+        """Compare greedy answers with our plain decoding's: by side [same, all], and every difference."""
         greedy = [r for r in self.records.of("compare") if r.temperature == 0 and r.repeat == 0]
         own = {r.prompt: r.answer.tokens for r in greedy if r.side == "ours plain"}
         prompts = {prompt.id: prompt for prompt in self.prompts}
@@ -240,7 +240,7 @@ class _Bench:
         )  # fmt: skip
 
     def _plan(self, searched: int) -> None:
-        """Print how many answers there will be; progress counts them."""
+        """Count and print the answers to come, for progress."""
         each = len(TEMPERATURES) * len(self.prompts)
         self.answers = each * (
             searched * self.settings["search_repeats"] + (len(self.compared) + 3) * self.settings["repeats"]

@@ -1,4 +1,4 @@
-"""What crosses the pipe to a side's process and back: plain values only."""
+"""The messages between the benchmark and a side's process: plain values only."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,15 +14,15 @@ class Ask:
     temperature: float
     seed: int
     way: str
-    """What the side's program calls its loop: `auto`, `model`, `plain`, `speculative`, `assistant`, ..."""
+    """The side's decoding method: `auto`, `model`, `plain`, `speculative`, `assistant`, ..."""
     length: int | None = None
-    """Tokens drafted per round; None leaves it to the program."""
+    """Draft length; None: the side's default."""
     keep: bool = False
-    """Go on from what the process has read already, where it can."""
+    """Reuse the cache of earlier answers."""
 
 
 class Played(NamedTuple):
-    """One round; four values on a line of a file."""
+    """One round; stored as a list of four values."""
 
     drafter: str
     draft_length: int
@@ -32,21 +32,21 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of it."""
+    """A side's answer to an `Ask`."""
 
     tokens: tuple[int, ...]
-    """A stop token included."""
+    """With the stop token."""
     seconds: float
     """From the request to the last token, prefill included."""
     first_seconds: float
-    """To the first tokens."""
+    """From the request to the first round's tokens."""
     first_tokens: int
-    """How many those were."""
+    """Number of the first round's tokens."""
     passes: int
-    """Passes of the target after the prompt was read."""
+    """Passes of the target after prefill."""
     drafted: int = 0
     accepted: int = 0
     processor_seconds: float = 0.0
-    """Of all threads after the first tokens: what other programs take does not count."""
+    """Of all threads of the process, after the first tokens. Other programs' time does not count."""
     rounds: tuple[Played, ...] = ()
-    """Where the side tells them."""
+    """Empty unless the side reports them."""

@@ -1,14 +1,14 @@
-"""A checkpoint of mlx-lm, quantized or not, as a float32 one that transformers loads."""
+"""Converting mlx-lm's checkpoints, quantized or not, to float32 ones for transformers."""
 
 import json
 from pathlib import Path
 
 
 def write_float32(source: Path, folder: str, name: str) -> str:
-    """Write `folder/name` from the model in `source`; returns it.
+    """Write `folder/name` from the model in `source`; returns its path.
 
-    Weights keep mlx-lm's names, which for the dense families are transformers' own; that both then
-    write the same text is for the caller to check.
+    Weights keep mlx-lm's names, which are transformers' own for dense models. The caller has to check that
+    both generate the same text.
     """
     import mlx.core as mx
     from mlx.utils import tree_flatten

@@ -1,9 +1,9 @@
-"""Does a chat get slower from turn to turn by more than its context grows?
+"""Whether a long chat gets slower than its growing context explains.
 
-The same turns are decoded twice: in one process as a chat, whose engine keeps everything from turn to turn,
-and in another that forgets before each turn and reads the conversation up to there anew, untimed. Then both
-answer the turn with the same context, so the ratio of their decoding shows what the chat's age costs. Both
-begin a repeat with the same learned costs and acceptance: two calibrations differ by luck, which is no age.
+The same turns are decoded in two processes: a chat whose engine keeps its state from turn to turn, and a
+fresh engine that is reset before each turn and reads the conversation again, untimed. Both then decode the
+turn at the same context, so their ratio shows the cost of the chat's age. Both start a repeat with the same
+learned costs and acceptance, because two calibrations differ by chance.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,15 +33,15 @@ RE_READ_TOKENS = 6
 
 @dataclass(frozen=True, slots=True)
 class LongChat:
-    """What a long chat showed. Lists are by turn, medians over the repeats."""
+    """Results of a long chat. Lists are by turn, medians over the repeats."""
 
     context_tokens: list[int]
-    """Of the prompt."""
+    """Prompt length."""
     chat_tokens_per_second: list[float]
-    """Decoding alone."""
+    """Decoding only, without prefill."""
     fresh_tokens_per_second: list[float]
     ratio: float
-    """Chat / fresh over the second half of the turns: the median over the repeats."""
+    """Chat / fresh over the second half of the turns; median over the repeats."""
     spread: tuple[float, float]
     wanted: float = NEVER_SLOWER
 
@@ -49,7 +49,7 @@ class LongChat:
 def long_chat(
     chat: Process, fresh: Process, turns: int, repeats: int, show: Callable[[str], None] = lambda text: None
 ) -> LongChat:
-    """Hold the same chat `repeats` times, greedy and adaptive, in both processes."""
+    """Run the same chat `repeats` times in both processes, greedy, with `auto`."""
     runs = []
     for repeat in range(repeats):
         show(f"chat of {turns} turns, repeat {repeat + 1} of {repeats}")
@@ -79,7 +79,7 @@ def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> li
         messages.append(Message(role="user", content=QUESTIONS[turn % len(QUESTIONS)]))
         ids, stop = chat.call("encode", messages)
         if before:
-            # A drafted answer: the draft model reads the conversation only then.
+            # With drafts, so that the draft model reads the conversation too.
             fresh.call("answer", Ask(before, (), RE_READ_TOKENS, 0.0, 0, "model", 1))
         ask = Ask(ids, stop, MAX_TOKENS, 0.0, 0, "auto", None, keep=bool(before))
         if swapped:

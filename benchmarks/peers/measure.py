@@ -1,4 +1,4 @@
-"""Asks every side every prompt, prompt by prompt, sides in a new order each time."""
+"""Measures every side on every prompt, prompt by prompt, in a new order of sides each time."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from benchmarks.peers.sides import Side
 
 
 class Process(Protocol):
-    """What a SideProcess can do."""
+    """The interface of `SideProcess`."""
 
     def call(self, method: str, *arguments: Any) -> Any: ...
 
@@ -27,7 +27,7 @@ class Encoded:
 
 
 class Measurement:
-    """The processes, the prompts, and the records that come of them."""
+    """Measures sides in their processes on prompts, and adds records."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Measurement:
         self.show = show
 
     def warm_up(self, sides: Sequence[Side]) -> None:
-        """One answer of every side, not timed."""
+        """One answer of every side, not recorded."""
         for side in sides:
             self._ask(side, self.prompts[0], 0.0, 0)
 
@@ -84,5 +84,5 @@ class Measurement:
         return self.processes[side.process].call("answer", self.asked(side, prompt, temperature, seed))
 
     def asked(self, side: Side, prompt: Encoded, temperature: float, seed: int) -> Ask:
-        """What a side is asked; the seed is the repeat, so that repeats differ and runs do not."""
+        """The request to a side. The seed is the repeat: repeats differ, runs are the same."""
         return Ask(prompt.ids, prompt.stop_tokens, self.max_tokens, temperature, seed, side.way, side.length)

@@ -1,4 +1,4 @@
-"""mlx-lm's own two loops as a side, on the weights as this project loads them."""
+"""mlx-lm's two generation loops as a side, on the weights as this project loads them."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class MlxLmSide:
 
 
 def draft_model(engine: "Engine") -> "nn.Module | None":
-    """The draft model of a pair as mlx-lm calls it."""
+    """The draft model of an engine as an mlx-lm model; None if it has none."""
     from mlx_spec.drafters.model import ModelDrafter
 
     models = (drafter.cached.model for drafter in engine.drafters if isinstance(drafter, ModelDrafter))
@@ -36,7 +36,7 @@ def draft_model(engine: "Engine") -> "nn.Module | None":
 
 
 def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
-    """Run one prompt; wait at last, so that nothing runs on while another side is timed."""
+    """Run one prompt, and synchronize at the end, so that no work remains while another side is timed."""
     import mlx.core as mx
 
     mx.random.seed(ask.seed)
@@ -71,7 +71,7 @@ def answer(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Answer:
 
 
 def _tokens(target: "nn.Module", draft: "nn.Module | None", ask: Ask) -> Iterator[tuple[int, bool]]:
-    """(token, whether it was drafted); a round ends with one that was not."""
+    """(token, whether it was drafted); a round ends with a token that was not."""
     import mlx.core as mx
     from mlx_lm.generate import generate_step, speculative_generate_step
     from mlx_lm.sample_utils import make_sampler

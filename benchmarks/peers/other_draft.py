@@ -1,4 +1,4 @@
-"""A draft for the built-in target that was trained on other text: made once, kept in the data folder."""
+"""A draft for the built-in target, trained on unrelated text: made once, kept in the data folder."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from models.paths import data_folder
 
 
 def folder() -> Path:
-    """Where it lies; made now if it is not there (a minute or two of training).
+    """The draft's folder; trained now if it does not exist (a minute or two).
 
     Raises:
         MachineFailed: PyTorch is missing, or the training failed.
@@ -30,7 +30,7 @@ def folder() -> Path:
 
 
 def torch_version() -> dict[str, str]:
-    """PyTorch's version where it is installed."""
+    """PyTorch's version, if it is installed."""
     try:
         return {"torch": version("torch")}
     except PackageNotFoundError:

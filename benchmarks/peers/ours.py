@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class OurSide:
-    """The engine on a pair, by its parts or else its name. With `tune`, rounds are measured first, as at a
-    pair's first use.
+    """The engine on a pair, given by its models or its name. `tune`: calibrate first, as at a pair's first
+    use.
     """
 
     def __init__(self, target: str | None, draft: str | None, tune: bool, pair: str = "builtin") -> None:
@@ -26,17 +26,17 @@ class OurSide:
             calibrate(self.pair.engine)
 
     def drafter_names(self) -> list[str]:
-        """Who can draft for the pair."""
+        """Names of the pair's drafters."""
         return self.pair.engine.drafter_names
 
     def encode(self, messages: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """(ids of the conversation, the tokens that end an answer)."""
+        """(ids of the conversation, stop tokens)."""
         from app.engine.session import Session
 
         return tuple(Session(self.pair).prompt_ids(messages, 256)[0]), tuple(sorted(self.pair.stop_tokens))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of an answer, without what ended it."""
+        """The text of an answer, without stop tokens."""
         return self.pair.tokenizer.decode([t for t in tokens if t not in self.pair.stop_tokens])
 
     def answer(self, ask: Ask) -> Answer:
@@ -44,15 +44,15 @@ class OurSide:
         return answer(self.pair.engine, ask)
 
     def learned(self) -> dict[str, Any]:
-        """What the engine knows of costs and acceptance."""
+        """The costs and acceptance that the engine has learned."""
         return self.pair.engine.controller.as_json()
 
     def learn(self, learned: dict[str, Any]) -> None:
-        """Know what another engine knows."""
+        """Restore the costs and acceptance that another engine has learned."""
         self.pair.engine.controller.restore(learned)
 
     def difference(self, ask: Ask, plain: Sequence[int], other: Sequence[int]) -> dict[str, Any] | None:
-        """Where two answers part, with the margin; None where they do not."""
+        """The first difference of two answers, with its margin; None if they are equal."""
         from app.compare.export import difference_json
         from app.engine.same_text import first_difference
 
@@ -61,7 +61,7 @@ class OurSide:
         return difference_json(found)
 
     def write_for_transformers(self, folder: str) -> dict[Literal["target", "draft"], str]:
-        """Both checkpoints in float32 as transformers loads them."""
+        """Write both models as float32 checkpoints for transformers; returns their folders."""
         from benchmarks.peers.checkpoint import write_float32
         from models.pairs.installed import installed_folder
 
@@ -75,7 +75,7 @@ class OurSide:
 
 
 def answer(engine: "Engine", ask: Ask) -> Answer:
-    """Run one prompt on an engine; wait at last, so that nothing runs on while another side is timed."""
+    """Run one prompt, and synchronize at the end, so that no work remains while another side is timed."""
     import mlx.core as mx
 
     if not ask.keep:

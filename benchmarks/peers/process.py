@@ -1,4 +1,4 @@
-"""A side in a process of its own, which answers calls over a pipe and is idle between them."""
+"""A side in its own process, which answers calls over a pipe and is idle between them."""
 
 import multiprocessing
 import signal
@@ -12,14 +12,14 @@ from app.shell.errors import MachineFailed
 
 
 class SideFailed(MachineFailed):
-    """A side's process ended, or could not do what it was asked."""
+    """A side's process ended, or a call failed in it."""
 
 
 class SideProcess:
-    """Makes `opener(*arguments)` in a new process; `call` runs a method of what it made there.
+    """Creates `opener(*arguments)` in a new process; `call` runs a method of that object.
 
     Raises:
-        SideFailed: the side cannot be opened; the message has its own reason.
+        SideFailed: the side cannot be opened; the message has its reason.
     """
 
     def __init__(self, name: str, opener: Callable[..., Any], *arguments: Any) -> None:
@@ -35,7 +35,7 @@ class SideProcess:
         """The method's result.
 
         Raises:
-            SideFailed: it raised, or the process ended.
+            SideFailed: the method raised, or the process ended.
         """
         try:
             self._pipe.send((method, arguments))
@@ -70,9 +70,9 @@ class SideProcess:
 
 
 def _serve(pipe: Connection, opener: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """The child: ends when the other end of the pipe is gone. Ctrl+C is the parent's to handle."""
+    """In the child: serve calls until the parent closes the pipe. Ctrl+C is handled by the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # stdout is the parent's
+    sys.stdout = sys.stderr  # stdout is for the parent's results
     from app.shell.runtime import prepare
 
     prepare()
@@ -88,10 +88,10 @@ def _serve(pipe: Connection, opener: Callable[..., Any], arguments: tuple[Any, .
 def _replied(
     pipe: Connection, call: Callable[..., Any], arguments: tuple[Any, ...], *, silent: bool = False
 ) -> Any:
-    """Send what the call returns (nothing where `silent`), or why it failed; return it."""
+    """Send a call's result (None if `silent`) or its error; returns the result."""
     try:
         value = call(*arguments)
-    except Exception as error:  # the border of the process: the parent tells it in words
+    except Exception as error:  # reported by the parent
         pipe.send((True, f"{type(error).__name__}: {error}"))
         return None
     pipe.send((False, None if silent else value))

@@ -1,4 +1,4 @@
-"""The prompts of the comparison: conversations that wait for an answer, one JSON object per line."""
+"""The prompts of the comparison: conversations to be answered, one JSON object per line."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from app.engine.chat_prompt import Message
 PROMPTS = Path(__file__).with_name("prompts.jsonl")
 
 GROUPS = {"in domain": ("chat", "code")}
-"""Categories that are also reported together; `all` is every one."""
+"""Groups of categories that are also reported together, beside `all`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PeerPrompt:
 
 
 def read_prompts(file: Path = PROMPTS, per_category: int | None = None) -> list[PeerPrompt]:
-    """The prompts in the file's order; with `per_category` that many of each."""
+    """The prompts in the file's order; with `per_category`, only this many of each category."""
     prompts: list[PeerPrompt] = []
     for line in file.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
@@ -34,7 +34,7 @@ def read_prompts(file: Path = PROMPTS, per_category: int | None = None) -> list[
 
 
 def groups(categories: list[str]) -> dict[str, tuple[str, ...]]:
-    """Every category by itself, then those of GROUPS, then all."""
+    """Each category alone, then those of `GROUPS`, then all."""
     alone = {category: (category,) for category in categories}
     whole = {name: those for name, those in GROUPS.items() if set(those) <= set(categories)}
     return {**alone, **whole, "all": tuple(categories)}

@@ -1,4 +1,4 @@
-"""What the records say: speeds, ratios with their spread, the best fixed lengths. Pure."""
+"""Speeds, ratios with their spread and the best fixed lengths, computed from records. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ PAIRS = (
     ("ours auto, other draft", "ours plain"),
     ("ours 3, other draft", "ours plain"),
 )
-"""(side, the side it is divided by)"""
+"""(side, the side it is compared with)"""
 
 NEVER_SLOWER = 0.97
-"""The ratio that counts as no loss: less than this is more than noise."""
+"""The least ratio that counts as not slower; the difference to 1 is noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Ratio:
     group: str
     temperature: float
     ratio: float
-    """Of tokens per second, prefill included: the median over the repeats, each taken by itself."""
+    """Of tokens per second, prefill included; median of the ratios within each repeat."""
     spread: tuple[float, float]
-    """The smallest and the largest over the repeats."""
+    """The lowest and highest ratio over the repeats."""
     decode_ratio: float
-    """The same without the time to the first tokens: the median."""
+    """Median ratio without the first tokens and the time to them."""
     wanted: float | None = None
 
     @property
     def holds(self) -> bool | None:
-        """Whether what is wanted is reached; None where nothing is."""
+        """Whether the wanted ratio is reached; None if there is none."""
         return None if self.wanted is None else self.ratio >= self.wanted
 
 
@@ -67,11 +67,11 @@ class Speed:
     decode_tokens_per_second: float
     tokens_per_pass: float
     acceptance_rate: float | None
-    """Accepted / drafted, where the side counts it."""
+    """Accepted / drafted; None if the side does not count them."""
 
 
 def wanted(ours: str, peer: str, group: str, temperature: float) -> float | None:
-    """The ratio that this project has promised to reach, if it has."""
+    """The ratio that this project aims for; None if there is none."""
     greedy = temperature == 0
     match (ours, peer, group):
         case ("ours auto", "mlx-lm plain", "in domain"):
@@ -96,11 +96,11 @@ def wanted(ours: str, peer: str, group: str, temperature: float) -> float | None
 
 
 Pace = tuple[float, float]
-"""Tokens per second, with and without the time to the first tokens."""
+"""Tokens per second, with and without the first tokens and the time to them."""
 
 
 class Paces:
-    """The speed of every side, repeat by repeat, on groups of categories."""
+    """Speeds of every side by repeat, on groups of categories."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._by: Mapping[tuple[str, float, str], list[Record]] = defaultdict(list)
@@ -110,12 +110,12 @@ class Paces:
         self.sides = list(dict.fromkeys(record.side for record in records))
 
     def records(self, side: str, temperature: float, categories: Sequence[str]) -> list[Record]:
-        """Empty unless the side was measured on every one of the categories."""
+        """The records of a side; empty unless it was measured on all of the categories."""
         found = [self._by.get((side, temperature, category), []) for category in categories]
         return [record for records in found for record in records] if all(found) else []
 
     def of(self, side: str, temperature: float, categories: Sequence[str]) -> dict[int, Pace]:
-        """By repeat: all tokens over all time."""
+        """By repeat, all tokens over all time."""
         by_repeat: dict[int, list[Record]] = defaultdict(list)
         for record in self.records(side, temperature, categories):
             by_repeat[record.repeat].append(record)
@@ -124,7 +124,7 @@ class Paces:
     def ratio(
         self, ours: str, peer: str, group: str, categories: Sequence[str], temperature: float
     ) -> Ratio | None:
-        """None where one of the two was not measured."""
+        """None if one of the two was not measured."""
         mine, theirs = self.of(ours, temperature, categories), self.of(peer, temperature, categories)
         both = sorted(mine.keys() & theirs.keys())
         if not both:
@@ -143,7 +143,7 @@ class Paces:
         )
 
     def speed(self, side: str, group: str, categories: Sequence[str], temperature: float) -> Speed | None:
-        """None where the side was not measured."""
+        """None if the side was not measured."""
         paces = list(self.of(side, temperature, categories).values())
         if not paces:
             return None
@@ -171,7 +171,7 @@ def _pace(records: Sequence[Record]) -> Pace:
 
 
 def ratios(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> list[Ratio]:
-    """Every pair of sides that was measured, on every group, at every temperature."""
+    """All measured ratios: by `PAIRS`, temperature and group."""
     paces = Paces(records)
     found = (
         paces.ratio(ours, peer, group, categories, temperature)
@@ -183,7 +183,7 @@ def ratios(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> li
 
 
 def speeds(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> list[Speed]:
-    """Every side on every group, at every temperature."""
+    """All measured speeds: by side, temperature and group."""
     paces = Paces(records)
     found = (
         paces.speed(side, group, categories, temperature)
@@ -197,7 +197,7 @@ def speeds(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> li
 def best(
     records: Sequence[Record], sides: Sequence[Side], categories: Sequence[str], temperature: float
 ) -> Side | None:
-    """The side that was fastest over all repeats of a search; None where none was measured."""
+    """The fastest side over all repeats of a search; None if none was measured."""
     paces = Paces(records)
     found = {side: paces.records(side.name, temperature, categories) for side in sides}
     measured = {side: _pace(those)[0] for side, those in found.items() if those}
@@ -205,6 +205,6 @@ def best(
 
 
 def worst(rows: Sequence[Ratio], categories: Sequence[str]) -> Ratio | None:
-    """Where drafting by itself does worst against mlx-lm's plain decoding, over all categories."""
+    """The category and temperature where `auto` is worst against mlx-lm's plain decoding."""
     against = [r for r in rows if (r.ours, r.peer) == ("ours auto", "mlx-lm plain") and r.group in categories]
     return min(against, key=lambda row: row.ratio, default=None)

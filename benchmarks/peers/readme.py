@@ -1,5 +1,6 @@
-"""`python -m benchmarks.peers.readme FILE`: the README's tables from the JSON document of `make bench-peers`,
-its last line: `make -s bench-peers | tail -1 > FILE`.
+"""`python -m benchmarks.peers.readme FILE`: the README's tables from the JSON document of `make bench-peers`.
+
+FILE is its last line: `make -s bench-peers | tail -1 > FILE`.
 """
 
 import json
@@ -24,12 +25,12 @@ NAMES = {
     ("ours 3", "mlx-lm 3"): "3 drafted / mlx-lm's speculative at 3",
     ("ours auto, other draft", "mlx-lm plain"): "auto with a draft of other text / `generate_step`",
 }
-"""What the README shows of the pairs, in its words."""
+"""The ratios that the README shows, with their labels."""
 GROUPS = ("chat", "code", "copying", "repeating", "editing", "out of domain", "all")
 
 
 def tables(found: Mapping[str, Any]) -> Iterator[str]:
-    """Markdown, a line at a time. Bold: slower, or less than wanted."""
+    """Lines of Markdown. Bold: slower, or less than wanted."""
     for temperature in sorted({row["temperature"] for row in found["rows"]}):
         _, by_pair = grid(found["rows"], temperature)
         yield f"| temperature {temperature:g} | {' | '.join(GROUPS)} |"

@@ -1,4 +1,4 @@
-"""What was measured, kept as it is measured, so that a run that broke off goes on."""
+"""The measured answers, saved one by one, so that an interrupted run can resume."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -35,10 +35,10 @@ class Record:
 
 
 class Records:
-    """All records of a run, in memory and, where there is a file, on disk line by line.
+    """All records of a run, in memory and, given a file, on disk line by line.
 
     Raises:
-        BadInput: the file holds a run with other settings, or something else.
+        BadInput: the file holds a run with other settings, or is not a file of records.
     """
 
     def __init__(self, settings: dict[str, Any], file: Path | None = None) -> None:
@@ -59,7 +59,7 @@ class Records:
         return len(self._found)
 
     def add(self, record: Record) -> None:
-        """Keep a record."""
+        """Add a record and save it."""
         self._found[record.key] = record
         if self._file is not None:
             with self._file.open("a", encoding="utf-8") as stream:
@@ -74,7 +74,7 @@ class Records:
             first, *rest = file.read_text(encoding="utf-8").splitlines(keepends=True)
             same = json.loads(first) == settings
             if same and rest and not rest[-1].endswith("\n"):
-                # The run ended while it wrote this one: it is measured again.
+                # The run ended while writing this record: measure it again.
                 rest.pop()
                 atomic_write(file, first + "".join(rest))
             for line in rest if same else ():

@@ -1,4 +1,4 @@
-"""The comparison in words: every ratio with its range, what was promised, and what was missed."""
+"""Printing the comparison: every ratio with its range, the wanted ratios, and the missed ones."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ def show(found: Mapping[str, Any]) -> None:
 
 
 def json_line(value: Any) -> str:
-    """A JSON document on one line, numbers with five digits that count."""
+    """A JSON document on one line, numbers with five significant digits."""
     return json.dumps(_rounded(value))
 
 
@@ -34,7 +34,7 @@ def _rounded(value: Any) -> Any:
 
 
 def cell(row: Row) -> str:
-    """A ratio with its range; `!` where it misses what was promised."""
+    """A ratio with its range; `!` if it misses the wanted one."""
     low, high = row["spread"]
     return f"{row['ratio']:.2f} ({low:.2f}-{high:.2f}){'!' if row['holds'] is False else ''}"
 

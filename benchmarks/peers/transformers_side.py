@@ -1,4 +1,4 @@
-"""transformers' `generate` on PyTorch's CPU backend as a side: one thread, as MLX has there."""
+"""transformers' `generate` on PyTorch's CPU backend as a side, with one thread, as MLX."""
 
 import time
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.peers.answering import Answer, Ask
 
 LOOKUP_TOKENS = 10
-"""`prompt_lookup_num_tokens`, as its documentation shows it."""
+"""`prompt_lookup_num_tokens`, as in its documentation."""
 
 
 class TransformersSide:
@@ -55,14 +55,14 @@ class TransformersSide:
 
 
 def _sampling(temperature: float) -> dict[str, Any]:
-    """The whole distribution at a temperature: transformers' own defaults would cut it at 50 tokens."""
+    """Sampling from the full distribution: transformers' defaults would cut it to 50 tokens."""
     if temperature == 0:
         return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
     return {"do_sample": True, "temperature": temperature, "top_p": 1.0, "top_k": 0}
 
 
 class _FirstTokens:
-    """A streamer that only notes when the first new tokens came, and how many."""
+    """A streamer that notes the time and number of the first new tokens."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
@@ -78,4 +78,4 @@ class _FirstTokens:
             self.seconds, self.tokens = time.perf_counter() - self.start, value.numel()
 
     def end(self) -> None:
-        """Nothing waits for the end."""
+        """Required of a streamer; unused."""

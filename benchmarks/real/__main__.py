@@ -1,7 +1,7 @@
-"""`make bench-real`: a real model on Spec-Bench's development prompts, every drafter beside plain decoding.
+"""`make bench-real`: a real model on Spec-Bench's development prompts, every drafter against plain decoding.
 
 Prints docs/benchmarks/real.md: ratios by kind of prompt, tokens per pass, whether all texts are the same, and
-what was wanted and missed. With --keep a run that was killed goes on where it was.
+the wanted ratios with those missed. With --keep an interrupted run resumes.
 """
 
 import os
@@ -40,16 +40,18 @@ def main(
     ] = PROMPTS,
     pair: Annotated[str, typer.Option(help="A pair that was pulled.")] = "smollm2-135m",
     keep: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep what was measured, and go on from it.")
+        Path | None, typer.Option(metavar="FOLDER", help="Save the measurements there, and resume from them.")
     ] = None,
     kinds: Annotated[str, typer.Option(help="Kinds of prompts, by commas; all if left out.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Prompts of a kind.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most prompts of each kind.")] = None,
     temperatures: Annotated[str, typer.Option(help="By commas.")] = "0,0.8",
     tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 128,
     drafters: Annotated[
-        str, typer.Option(help="Measured alone, by commas, or joined by +; all if left out.")
+        str, typer.Option(help="Drafters to measure alone, by commas, or joined by +; all if left out.")
     ] = "",
-    depth: Annotated[int, typer.Option(min=0, help="Drafted every round to count; 0: do not.")] = 5,
+    depth: Annotated[
+        int, typer.Option(min=0, help="Draft length for tokens per pass; 0: do not count them.")
+    ] = 5,
 ) -> None:
     """Measure, and print the page."""
     line = Progress()
@@ -74,7 +76,7 @@ def main(
 
 
 def choose(prompts: Sequence[BenchPrompt], kinds: Sequence[str], limit: int | None) -> list[BenchPrompt]:
-    """The first `limit` of each kind, one of each kind in turn: a run cut short has some of all."""
+    """The first `limit` of each kind, alternating between kinds: an interrupted run has some of each."""
     by_kind = {kind: [p for p in prompts if p.category == kind] for kind in kinds or _kinds(prompts)}
     if missing := [kind for kind, found in by_kind.items() if not found]:
         raise BadInput(
@@ -118,7 +120,7 @@ class _Run:
         )
 
     def page(self, prompts: Sequence[BenchPrompt], temperatures: Sequence[float]) -> str:
-        """Measure what is not kept, and say all of it."""
+        """Measure what is not recorded yet, and return the page."""
         encoded = [self._encoded(prompt) for prompt in prompts]
         self._phase("timed", self._timed(), encoded, temperatures)
         self._phase("counted", self._counted(), encoded, [t for t in temperatures if t == 0])
@@ -146,7 +148,7 @@ class _Run:
     def _phase(
         self, phase: str, sides: Sequence[Side], prompts: Sequence[Encoded], temperatures: Sequence[float]
     ) -> None:
-        """Measure in fresh processes: what drafters remember of an answer does not help another side."""
+        """Measure in fresh processes: drafters that remember earlier answers do not help another side."""
         todo = [(p, t) for t in temperatures for p in prompts if self._missing(phase, sides, p, t)]
         if not todo:
             return
@@ -165,7 +167,7 @@ class _Run:
         return any((phase, 0, t, prompt.id, side.name) not in self.records for side in sides)
 
     def _processes(self, stack: ExitStack, sides: Sequence[Side], tune: bool) -> dict[str, SideProcess]:
-        """One per name, started one after the other: what measures itself first has the machine alone."""
+        """The sides' processes, started one after the other, so that each calibrates on an idle machine."""
         found = {PLAIN: self.plain}
         for name in dict.fromkeys(side.process for side in sides if side.process != PLAIN):
             self.line.show(f"Starting {name} ...")

@@ -1,4 +1,4 @@
-"""What the records say: gains over plain decoding, acceptance by depth, costs of rounds. Pure."""
+"""Gains over plain decoding, acceptance by depth and costs of rounds, from records. Pure functions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,48 +13,49 @@ from benchmarks.peers.records import Record
 from mlx_spec.stats import acceptance_by_position
 
 PLAIN = "plain"
-"""Our own plain decoding, which all else is divided by."""
+"""Our own plain decoding, the baseline of all ratios."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A side beside our plain decoding on the same prompts. Ratios of tokens per second of decoding."""
+    """A side's decoding speed over our plain decoding's, on the same prompts."""
 
     side: str
     group: str
     temperature: float
     total: float
-    """Of all tokens over all time."""
+    """Ratio of all tokens over all time."""
     middle: float
-    """The median of ratios taken prompt by prompt."""
+    """Median of the ratios by prompt."""
     quartiles: tuple[float, float]
     with_reading: float
-    """`total` with the time that the prompts were read."""
+    """`total` with prefill included."""
     processor: float
-    """`total` by processor time, which other programs disturb less; 0 where none was counted."""
+    """`total` by processor time, which other programs disturb less; 0 if not measured."""
     tokens_per_pass: float
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """A draft length by acceptance and costs, as if it were drafted wherever there is a draft."""
+    """The predicted result of one draft length, used in every round that has a draft."""
 
     length: int
     tokens: float
+    """Of a drafted round."""
     cost: float
-    """Of a round, in plain rounds."""
+    """Time of a drafted round, in plain rounds."""
     share: float
-    """Of the rounds in which there is a draft."""
+    """Share of rounds that have a draft."""
 
     @property
     def ratio(self) -> float:
-        """Over plain decoding, the rounds without a draft among them."""
+        """Gain over plain decoding, rounds without a draft included."""
         plain = 1 - self.share
         return (self.share * self.tokens + plain) / (self.share * self.cost + plain)
 
 
 class Figures:
-    """Everything asked of the records of one run."""
+    """All figures of one run's records."""
 
     def __init__(self, timed: Sequence[Record], counted: Sequence[Record] = ()) -> None:
         self.timed, self.counted = timed, counted
@@ -66,7 +67,7 @@ class Figures:
         self.groups: dict[str, list[str]] = {**{kind: [kind] for kind in self.kinds}, "all": self.kinds}
 
     def gain(self, side: str, group: str, temperature: float) -> Gain | None:
-        """None where the side was not measured, or every answer ends with its first token."""
+        """None if the side was not measured, or every answer ends with its first token."""
         of = self.groups[group]
         whole = self.paces.ratio(side, PLAIN, group, of, temperature)
         speed = self.paces.speed(side, group, of, temperature)
@@ -82,19 +83,19 @@ class Figures:
         )  # fmt: skip
 
     def rates(self, side: str, group: str = "all") -> tuple[float, ...]:
-        """Acceptance by depth, given that all before was accepted, of a side that drafts every round."""
+        """Acceptance by depth, given that all tokens before are accepted, of a side that always drafts."""
         return acceptance_by_position(
             [played for r in self.counted if r.side == side and r.category in self.groups[group]
              for played in r.answer.rounds]
         )  # fmt: skip
 
     def tokens_per_pass(self, side: str, group: str = "all") -> float:
-        """Of a side that drafts every round; no clock is in it."""
+        """Of a side that drafts every round; independent of time."""
         answers = [r.answer for r in self.counted if r.side == side and r.category in self.groups[group]]
         return sum(len(a.tokens) for a in answers) / max(1, sum(a.passes for a in answers))
 
     def costs(self, drafter: str) -> dict[int, float]:
-        """Rounds by how much this drafter drafted, in plain rounds: medians over all records."""
+        """Median time of rounds by this drafter's draft length, in plain rounds, over all records."""
         plain = [played.seconds for r in self.timed if r.side == PLAIN for played in r.answer.rounds[1:]]
         seconds: dict[int, list[float]] = defaultdict(list)
         for record in [*self.timed, *self.counted]:
@@ -104,7 +105,7 @@ class Figures:
         return {k: median(taken) / median(plain) for k, taken in sorted(seconds.items())}
 
     def best_depth(self, side: str, drafter: str) -> Depth | None:
-        """The draft length that should bring most; None where nothing was counted."""
+        """The draft length with the highest predicted gain; None without records."""
         rates, costs = self.rates(side), self.costs(drafter)
         rounds = [played for r in self.counted if r.side == side for played in r.answer.rounds]
         share = sum(played.draft_length > 0 for played in rounds) / max(1, len(rounds))
@@ -116,13 +117,13 @@ class Figures:
         return max(found, key=lambda depth: depth.ratio, default=None)
 
     def drafters(self, side: str, group: str, temperature: float) -> dict[str, float]:
-        """Share of the rounds by who drafted them, the most first."""
+        """Share of rounds by drafter, largest first."""
         records = self.paces.records(side, temperature, self.groups[group])
         counts = Counter(played.drafter for r in records for played in r.answer.rounds)
         return {name: count / counts.total() for name, count in counts.most_common()}
 
     def different(self) -> list[Record]:
-        """Answers that are not those of our plain decoding; of mlx-lm's own sampling at 0 only."""
+        """Answers that differ from our plain decoding's; mlx-lm's are compared at temperature 0 only."""
         plain = {(r.prompt, r.temperature): r.answer.tokens for r in self.timed if r.side == PLAIN}
         return [r for r in self._comparable() if r.answer.tokens != plain[r.prompt, r.temperature]]
 
@@ -162,6 +163,6 @@ class Figures:
 
 
 def pace(answer: Answer) -> float:
-    """Tokens per second after the first ones; 0 where there are no others."""
+    """Tokens per second after the first round's; 0 if there are none."""
     seconds = answer.seconds - answer.first_seconds
     return (len(answer.tokens) - answer.first_tokens) / seconds if seconds > 0 else 0.0

@@ -1,4 +1,4 @@
-"""The texts that a person names to draft from: a folder of them, or one file."""
+"""The user's texts to draft from: a folder of files, or one file."""
 
 import os
 import stat
@@ -9,13 +9,13 @@ from models.errors import BadChoice, BadSource, MachineTrouble
 from models.size_text import size_text
 
 LARGEST_FILE = 4_000_000
-"""Bytes; what is larger is data, not text that an answer repeats."""
+"""Bytes; a larger file is data, not text that an answer repeats."""
 LARGEST_FOLDER = 100_000_000
 """Bytes of text; indexing takes about 25 times as much memory."""
 MOST_FILES = 50_000
-"""Each is looked at whenever a pair is loaded."""
-_LOOKED_AT = 8192
-"""Bytes at the beginning of a file, in which a binary one shows."""
+"""Each is checked for changes whenever a pair is loaded."""
+_HEAD_BYTES = 8192
+"""Read first: a binary file has a zero byte among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Listed:
 
 
 def named_documents(text: str) -> str:
-    """The absolute path of a folder or a file, as a person types it; BadSource where there is none."""
+    """The absolute path of a folder or file the user typed; BadSource if it does not exist."""
     path = os.path.expanduser(text)
     if not (os.path.isdir(path) or os.path.isfile(path)):
         raise BadSource(f"There are no documents {text}. Name a folder of texts, or a text file.")
@@ -37,10 +37,10 @@ def named_documents(text: str) -> str:
 
 
 def listed(place: Path) -> list[Listed]:
-    """The file, or those of a folder and its folders, by name; hidden and empty ones are left out, and those
-    of more than `LARGEST_FILE` bytes.
+    """The file itself, or all files below a folder, by name, without hidden and empty ones and those of more
+    than `LARGEST_FILE` bytes.
 
-    Raises MachineTrouble where the place cannot be looked into, BadChoice where it holds too many.
+    Raises MachineTrouble if the folder cannot be read, BadChoice if it holds more than `MOST_FILES`.
     """
     if os.path.isfile(place):
         return _facts([str(place)])
@@ -58,9 +58,9 @@ def listed(place: Path) -> list[Listed]:
 
 
 def read_texts(place: Path, files: list[Listed]) -> tuple[list[str], list[str]]:
-    """The texts of those that hold UTF-8, and notes on files that cannot be read.
+    """The texts of the UTF-8 files, and a note about unreadable ones.
 
-    Raises BadChoice where there is no text, or more than `LARGEST_FOLDER` bytes of it.
+    Raises BadChoice if there is no text, or more than `LARGEST_FOLDER` bytes of it.
     """
     texts: list[str] = []
     unread: list[str] = []
@@ -92,7 +92,7 @@ def _facts(paths: list[str]) -> list[Listed]:
     for path in paths:
         try:
             facts = os.stat(path)
-        except OSError:  # gone meanwhile, or a link to nowhere
+        except OSError:  # deleted meanwhile, or a broken link
             continue
         if stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= LARGEST_FILE:
             found.append(Listed(path, facts.st_size, facts.st_mtime_ns))
@@ -100,9 +100,9 @@ def _facts(paths: list[str]) -> list[Listed]:
 
 
 def _text(path: str) -> str | None:
-    """None where it is no UTF-8 text."""
+    """None if the file is not UTF-8 text."""
     with open(path, "rb") as file:
-        begin = file.read(_LOOKED_AT)
+        begin = file.read(_HEAD_BYTES)
         content = begin if b"\0" in begin else begin + file.read()
     try:
         text = content.decode("utf-8-sig")

@@ -1,7 +1,7 @@
-"""The documents of a folder as tokens on disk, indexed once and mapped from then on.
+"""The documents of a folder as tokens on disk, indexed once, then memory-mapped.
 
-One file per folder and tokenizer, `documents/<both>/<their files>.npy`: its name says what it was made from,
-so a file of that name that can be mapped is the right one, and any other one is made again.
+`documents/<folder and tokenizer>/<the folder's files>.npy`: both names are hashes of what the index was made
+from, so a readable file of the right name is up to date.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +19,10 @@ from models.files import locked, replacing
 from models.paths import data_folder
 
 FORMAT = 1
-"""One more whenever the arrays mean something else."""
+"""Of the index file; raise it when the arrays change their meaning."""
 _TOKENIZER_FILES = tuple("tokenizer vocab merges added_tokens special_tokens sentencepiece spiece".split())
-_TOLD = 50
-"""Files between two words of progress."""
+_SHOW_EVERY = 50
+"""Files between two progress messages."""
 
 Show = Callable[[str], object]
 Array = UInt32[np.ndarray, "2 n"]
@@ -34,7 +34,7 @@ def open_stores(
     encode: Callable[[str], Sequence[int]],
     show: Show = lambda text: None,
 ) -> tuple[list[TokenStore], list[str]]:
-    """As `open_store`, for several. What is wrong with one costs only its drafts: it is among the notes."""
+    """As `open_store`, for several places. A place that fails is skipped, with its error among the notes."""
     stores: list[TokenStore] = []
     notes: list[str] = []
     for place in places:
@@ -51,15 +51,15 @@ def open_stores(
 def open_store(
     place: Path, tokenizer: Path, encode: Callable[[str], Sequence[int]], show: Show = lambda text: None
 ) -> tuple[TokenStore, list[str]]:
-    """The store of a folder or a file, indexed where it is new or a file changed; and notes for the user.
+    """The store of a folder or a file, indexed if it is new or a file changed; and notes for the user.
 
     Args:
         tokenizer: the folder of the tokenizer's files.
-        encode: its token ids of a text.
-        show: called with what is being done, where that takes long.
+        encode: from a text to the tokenizer's ids.
+        show: called with progress messages while indexing.
 
     Raises:
-        BadChoice: there is no text, or too much of it.
+        BadChoice: there is no text, or too much.
         MachineTrouble: the place cannot be read.
     """
     files = listed(place)
@@ -68,12 +68,12 @@ def open_store(
     if (array := _mapped(file)) is not None:
         return TokenStore(array), []
     with ExitStack() as stack:
-        with suppress(OSError):  # what cannot be kept can be used
+        with suppress(OSError):  # an index that cannot be saved still serves this run
             stack.enter_context(locked(folder))
         if (array := _mapped(file)) is not None:  # another program was first
             return TokenStore(array), []
         array, notes = _indexed(place, files, encode, show)
-        return TokenStore(_kept(array, file, notes)), notes
+        return TokenStore(_saved(array, file, notes)), notes
 
 
 def _indexed(
@@ -82,15 +82,15 @@ def _indexed(
     texts, notes = read_texts(place, files)
     documents: list[np.ndarray] = []
     for done, text in enumerate(texts):
-        if done % _TOLD == 0:
+        if done % _SHOW_EVERY == 0:
             show(f"Indexing {place}, once: {done} of {len(texts)} files")
         documents.append(np.array(encode(text), np.uint32))
     show(f"Indexing {place}, once: sorting {sum(map(len, documents)):,} tokens")
     return arranged(documents), notes
 
 
-def _kept(array: Array, file: Path, notes: list[str]) -> Array:
-    """The array, mapped from the disk if that takes it; what was kept before is removed."""
+def _saved(array: Array, file: Path, notes: list[str]) -> Array:
+    """Save the array, delete the folder's old index and map the new one; the array if that fails."""
     try:
         with replacing(file) as out:
             np.save(out, array)
@@ -104,7 +104,7 @@ def _kept(array: Array, file: Path, notes: list[str]) -> Array:
 
 
 def _mapped(file: Path) -> Array | None:
-    """None where the file is missing, truncated or not a token store."""
+    """None if the file is missing, truncated or not a token store."""
     try:
         array = np.load(file, mmap_mode="r")
     except (OSError, ValueError, EOFError):

@@ -1,6 +1,6 @@
 """Pulling a pair from the Hub: a child process downloads, this side reports, cancels and ends it.
 
-A child, because a running transfer can only be stopped for sure by ending its process.
+Only ending its process stops a running transfer for sure.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -15,10 +15,10 @@ from models.pairs.pair import PairSpec
 
 
 def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Generator[Progress, None, None]:
-    """Download what is missing of a pair; the last value has the phase `done`.
+    """Download the missing files of a pair; the last value has the phase `done`.
 
-    Yields several times a second, and asks `cancelled` as often: PullCancelled. Closing the generator cancels
-    too. What came stays, and the next pull goes on from there.
+    Yields several times a second, and raises PullCancelled once `cancelled()` is true. Closing the generator
+    cancels too. Partial files are kept, and the next pull resumes them.
     """
     if installed(spec):
         yield Progress("done", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
@@ -27,9 +27,9 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
 
 
 def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
-    """Fetch the small files of a pair, and see whether its models can run and belong together.
+    """Fetch the small files of a pair, and check that its models can run and fit each other.
 
-    The last value has the phase `done`, the bytes a pull would take as totals, and harmless notes.
+    The last value has the phase `done`, the bytes of a full pull as totals, and harmless notes.
     """
     yield from _run(spec, "check", cancelled)
 

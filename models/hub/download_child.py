@@ -1,8 +1,8 @@
-"""The download process, started by `models.hub.download`: it sends how far it is several times a second.
+"""The download process, started by `models.hub.download`: it sends its progress several times a second.
 
-The order is the point: trees and sizes first, then the disk, then the small files of both models, then
-whether they belong together, and only then the gigabytes. Of a draft that is the target's original only the
-files with its multi-token prediction layers come (`models.pairs.original_mtp`).
+Cheap checks come first: file lists and sizes, disk space, the small files of both models, whether the models
+fit each other; the weights come last. Of a draft that is the target's original repository, only the files
+with multi-token prediction (MTP) layers are fetched (`models.pairs.original_mtp`).
 """
 
 import os
@@ -44,7 +44,7 @@ _STEP_BYTES = 1 << 20
 
 
 class Job:
-    """The models of a pair on their way here."""
+    """One pull or check of a pair's models."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources
@@ -52,17 +52,17 @@ class Job:
         self.notes: tuple[str, ...] = ()
         self.error: ModelsError | None = None
         self.repositories: dict[Source, Repository] = {}
-        """Of the models that are not here."""
+        """Of the models not installed yet."""
         self.packages: dict[Source, Package] = {}
         self.total: dict[Source, int] = {}
         self.at_start = 0
         self.original: Source | None = None
-        """The draft, if it is the target's original."""
+        """The draft, if it is the target's original repository."""
         self.came: dict[Source, int] = {}
-        """Bytes of models whose files are not kept."""
+        """Bytes fetched of models whose weights are deleted after use."""
 
     def work(self, task: str) -> None:
-        """Fetch and check; for the task `check` the small files alone. Keeps an error."""
+        """Fetch and check; the task `check` fetches the small files only. An error is stored in `error`."""
         try:
             self._ask()
             if task == "pull":
@@ -73,7 +73,7 @@ class Job:
             self._check_fit()
             if task == "pull":
                 self._fetch(weights=True)
-                self._find_original()  # a single file tells by itself
+                self._find_original()  # a single weight file has no index: its own header decides
                 self.phase = "checking"
                 for source, repository in self.repositories.items():
                     repository.finish(check_mtp if source == self.original else check_folder)
@@ -120,7 +120,7 @@ class Job:
         self.at_start = sum(self._bytes_here().values())
 
     def _find_original(self) -> None:
-        """Of a target's original only the files with such layers are wanted."""
+        """If the draft is the target's original repository, reduce it to the files with MTP layers."""
         target, draft = self.sources[0], self.sources[-1]
         if draft == target or not is_same_model(self._config(draft), self._config(target)):
             return
@@ -134,7 +134,7 @@ class Job:
                 self.repositories[draft] = repository.only(files)
 
     def _config(self, source: Source) -> dict[str, Any]:
-        """What is in config.json; nothing where there is none, as in a GGUF file."""
+        """The model's config.json; empty if there is none, as for a GGUF file."""
         if repository := self.repositories.get(source):
             self._small_file(repository, "config.json")
         folder = repository.folder if repository else find_folder(source)
@@ -146,7 +146,7 @@ class Job:
                 _fetch_file(repository, file)
 
     def _take(self, original: Source) -> None:
-        """Keep the layers, and of the files that came for them nothing."""
+        """Extract the MTP layers, then delete the weight files fetched for them."""
         from models.load.take_mtp import take_mtp  # MLX takes a moment to load
 
         folder = find_folder(original)
@@ -167,7 +167,7 @@ class Job:
             )
 
     def _check_fit(self) -> None:
-        """On the small files alone: known architectures, and readable tokenizers that belong together."""
+        """On the small files: known architectures, readable tokenizers, and a draft that fits the target."""
         self._fetch(weights=False)
         self.phase = "checking"
         for repository in self.repositories.values():
@@ -185,7 +185,7 @@ class Job:
                 check_architecture(read_json(folder / "config.json") or {}, str(source))
             if len(folders) == 2:
                 self.notes = translation(folders[0], folders[1], fitting_draft(self.sources[0]))[1]
-            try:  # A draft with the same files was compared unread.
+            try:  # translation() does not read tokenizers whose files are the same
                 read_tokenizer(folders[0])
             except BrokenFiles as error:
                 raise BrokenFiles(
@@ -193,7 +193,7 @@ class Job:
                 ) from error
 
     def _fetch(self, *, weights: bool) -> None:
-        """All missing files of one kind, some at a time; the first failure ends it."""
+        """Fetch all missing files of one kind, `_WORKERS` at a time; the first failure is raised."""
         self.phase = "weights" if weights else "tokenizers"
         wanted = [
             (repository, file)

@@ -1,6 +1,6 @@
-"""The Hub's address, as `HF_ENDPOINT` has it.
+"""The Hub's address, from `HF_ENDPOINT`.
 
-Read here and not there, because importing huggingface_hub fails where the address is malformed.
+Read here because importing huggingface_hub fails if the address is malformed.
 """
 
 import os
@@ -13,7 +13,7 @@ _DEFAULT = "https://huggingface.co"
 
 
 def endpoint() -> str:
-    """The address to show: without a password that may be in it."""
+    """The address to show, without user name and password."""
     return re.sub(r"^(\w+://)?.*@", r"\1***@", os.environ.get("HF_ENDPOINT", _DEFAULT).rstrip("/"))
 
 
@@ -26,7 +26,7 @@ def is_web_address() -> bool:
 
 
 def check_endpoint() -> None:
-    """Raise MachineTrouble where HF_ENDPOINT is no web address."""
+    """Raise MachineTrouble if HF_ENDPOINT is not a web address."""
     if not is_web_address():
         raise MachineTrouble(
             f"HF_ENDPOINT is '{endpoint()}', which is no web address. "

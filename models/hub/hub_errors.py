@@ -1,4 +1,4 @@
-"""What the Hub's library raises, in the user's words. Only the download process imports this."""
+"""The Hub library's errors as messages for the user. Only the Hub's child processes import this."""
 
 import errno
 from json import JSONDecodeError
@@ -24,7 +24,7 @@ _AGAIN = "Pull again: what came is kept."
 
 
 def explain(error: BaseException, source: Source) -> ModelsError:
-    """The error to show for what happened while fetching this source."""
+    """The error to show for one raised while fetching this source."""
     if isinstance(error, ModelsError):
         return error
     link: BaseException | None = error
@@ -41,7 +41,7 @@ def explain(error: BaseException, source: Source) -> ModelsError:
 
 
 def _explain_one(error: BaseException, source: Source) -> str:
-    """Empty where this link of the chain explains nothing."""
+    """The message for one error of the chain; empty if it explains nothing."""
     if isinstance(error, OfflineModeIsEnabled):
         return (
             f"{source} is not (all) on this machine, and offline mode is on. Unset HF_HUB_OFFLINE to pull it."
@@ -65,7 +65,7 @@ def _explain_one(error: BaseException, source: Source) -> str:
 
 
 def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
-    """The Hub answered, and not with what was asked for."""
+    """The error for an HTTP error status."""
     if isinstance(error, RevisionNotFoundError):
         return BadSource(f"{source.repo} has no revision {source.revision}. Leave it out, or name another.")
     if isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError):

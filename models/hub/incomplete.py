@@ -1,4 +1,4 @@
-"""The unfinished files that a download that ended early leaves in the Hub's cache."""
+"""Partial files of interrupted downloads in the Hub's cache."""
 
 import os
 import time
@@ -10,28 +10,28 @@ from models.pairs.installed import repository_folder
 
 _STALE_SECONDS = 24 * 3600
 _PARTIAL = ".mlx-spec.incomplete"
-"""The Hub's library lists it among unfinished files, too."""
+"""The ending makes the Hub's library count them as unfinished too."""
 
 
 def partial_file(repo: str, blob: str) -> Path:
-    """Where a pull keeps what came of a file so far, there or not; the next pull continues it."""
+    """Where a pull writes a file until it is whole; the next pull resumes it. It may not exist."""
     return repository_folder(repo) / "blobs" / f"{blob}{_PARTIAL}"
 
 
 def partial_files(repos: Iterable[str]) -> list[Path]:
-    """What came so far of the files of these repositories."""
+    """The partial files that our pulls left for these repositories."""
     return [file for file in _unfinished(repos) if file.name.endswith(_PARTIAL)]
 
 
 def sweep_stale(repos: Iterable[str]) -> None:
-    """Delete unfinished files, ours and other programs', that nobody has written to for a day."""
+    """Delete unfinished files, ours and other programs', that were not written to for a day."""
     for file in _unfinished(repos):
-        with suppress(FileNotFoundError):  # Another program may end one meanwhile.
+        with suppress(FileNotFoundError):  # another program may finish it meanwhile
             if file.stat().st_mtime < time.time() - _STALE_SECONDS:
                 file.unlink()
 
 
 def _unfinished(repos: Iterable[str]) -> list[Path]:
     folders = [repository_folder(repo) / "blobs" for repo in repos]
-    # Not Path.is_dir and not glob alone: both fail in a folder that may not be seen.
+    # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
     return [file for folder in folders if os.path.isdir(folder) for file in folder.glob("*.incomplete")]

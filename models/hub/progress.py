@@ -1,4 +1,4 @@
-"""How far a pull is: plain values, and the pace at which bytes come."""
+"""Progress of a pull as plain values, and its transfer rate."""
 
 import time
 from collections import deque
@@ -23,15 +23,13 @@ class ModelProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a pull is."""
-
     phase: Phase
     models: tuple[ModelProgress, ...]
     transferred_bytes: int = 0
-    """By this pull."""
+    """In this pull."""
     bytes_per_second: float = 0.0
     stalled_seconds: float = 0.0
-    """Time without a byte while files are being fetched; 0 while the pause is short."""
+    """Time without a byte while fetching; 0 until it exceeds `_STALLED_SECONDS`."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -44,21 +42,21 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None while there is none."""
+        """At the present rate; None while nothing is being transferred."""
         if self.phase != "weights" or self.stalled_seconds or not self.bytes_per_second:
             return None
         return (self.total_bytes - self.done_bytes) / self.bytes_per_second
 
     @property
     def fraction(self) -> float:
-        """0 to 1; 1 only when everything is here and checked."""
+        """0 to 1; 1 only when everything is fetched and checked."""
         if self.phase == "done":
             return 1.0
         return min(self.done_bytes / self.total_bytes, 0.999) if self.total_bytes else 0.0
 
 
 class Pace:
-    """Bytes per second over the last seconds, and whether bytes still come."""
+    """Transfer rate over the last `_RATE_SECONDS`, and time since the last byte."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -66,12 +64,12 @@ class Pace:
         self._last_change = clock()
 
     def add(self, transferred: int) -> None:
-        """`transferred`: bytes since the beginning."""
+        """`transferred`: total bytes so far."""
         now = self._clock()
         if transferred != self._seen[-1][1]:
             self._last_change = now
         elif not transferred:
-            self._seen.clear()  # Asking the Hub is no slow download.
+            self._seen.clear()  # the rate starts with the first byte
         self._seen.append((now, transferred))
         while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:
             self._seen.popleft()

@@ -1,4 +1,4 @@
-"""Deleting a pulled pair from the Hub's cache, and telling beforehand what that frees."""
+"""Deleting a pulled pair from the Hub's cache, and computing beforehand what that frees."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ from models.pairs.pair import PairSpec, Source
 class Removal:
     deleted: tuple[Source, ...]
     kept: Mapping[Source, str]
-    """Why others of the pair's models stay."""
+    """The pair's other models, with the reason why each stays."""
     freed_bytes: int
 
 
 def plan_removal(spec: PairSpec) -> Removal:
     """What `remove` would do. Models of other installed pairs of the catalogue, and local folders, stay.
 
-    Raises NotInstalled where nothing of the pair is here, or all of it stays.
+    Raises NotInstalled if nothing of the pair is installed, or nothing of it may be deleted.
     """
     here = [source for source in spec.sources if find_folder(source)]
     if not here:
@@ -45,13 +45,13 @@ def removable_bytes(spec: PairSpec) -> int:
 def remove(spec: PairSpec) -> Removal:
     """Delete the pair's models from the Hub's cache. Ask the user before.
 
-    Raises NotInstalled where nothing is here, MachineTrouble where a model cannot be deleted.
+    Raises NotInstalled as `plan_removal`, MachineTrouble if a model cannot be deleted.
     """
     plan = plan_removal(spec)
     hub = [source for source in plan.deleted if not source.is_local]
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
     try:
-        # Contents first: what a crash leaves is still found, and removed the next time.
+        # File contents first: after a crash the rest is still found, and removed the next time.
         for file in _files_of(plan.deleted):
             file.unlink(missing_ok=True)
         for source, folder in folders:
@@ -63,7 +63,7 @@ def remove(spec: PairSpec) -> Removal:
 
 
 def _delete(repository: Path, snapshot: Path) -> None:
-    """A snapshot and the branches that name it; the repository with the last one."""
+    """Delete a snapshot and the branches that name it; with the last snapshot, the repository."""
     shutil.rmtree(snapshot)
     for branch in (repository / "refs").rglob("*"):
         if branch.is_file() and branch.read_text().strip() == snapshot.name:
@@ -73,20 +73,20 @@ def _delete(repository: Path, snapshot: Path) -> None:
 
 
 def _files_of(sources: Iterable[Source]) -> set[Path]:
-    """What is deleted with these models."""
+    """The files that are deleted with these models."""
     packaged = {Path(source.repo) for source in sources if source.is_local}
     return packaged | _files_only_of([source for source in sources if not source.is_local])
 
 
 def _files_only_of(sources: Iterable[Source]) -> set[Path]:
-    """The contents of these models that no other snapshot has, and what cancelled pulls left of them."""
+    """Files of these Hub models that no other snapshot uses, and their partial files."""
     folders = [folder for source in sources if (folder := find_folder(source))]
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
     return _contents(folders) - _contents(others) | {*partial_files(source.repo for source in sources)}
 
 
 def _contents(folders: Iterable[Path]) -> set[Path]:
-    """What the files of snapshots lead to, within their repository: what lies elsewhere is not ours."""
+    """The files that snapshots link to, within their repository: files elsewhere are not ours."""
     return {
         content
         for folder in folders
@@ -96,7 +96,7 @@ def _contents(folders: Iterable[Path]) -> set[Path]:
 
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:
-    """Empty for a model to delete."""
+    """Empty if the model may be deleted."""
     if source.is_local and not package_of(source):
         return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "a folder of yours"
     users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]

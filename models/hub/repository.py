@@ -1,7 +1,7 @@
-"""One commit of a Hub repository: which files of it are needed, and what of them is in the Hub's cache.
+"""One commit of a Hub repository: which of its files are needed, and which are in the Hub's cache.
 
-Only root-level json, jinja, tokenizer and safetensors files are, which is what mlx-lm reads. No Python code,
-no other weight formats, no folders.
+Needed are root-level json, jinja, tokenizer and safetensors files, which mlx-lm reads. No Python code, no
+other weight formats, no folders.
 """
 
 from collections.abc import Callable, Container, Iterable
@@ -24,7 +24,7 @@ _OTHER_FORMATS = (".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository; `blob` is what the Hub's cache names its content by."""
+    """A file of a repository; `blob` is its checksum, the name of its content in the Hub's cache."""
 
     name: str
     size: int
@@ -49,21 +49,21 @@ class Repository:
         return repository_folder(self.source.repo) / "blobs" / file.blob
 
     def is_here(self, file: HubFile) -> bool:
-        """Whether the file is here at its full size."""
+        """Whether the file is in the cache at its full size."""
         return _size(self.folder / file.name) == file.size
 
     def bytes_here(self) -> int:
-        """Of all files, unfinished ones included."""
+        """Bytes in the cache, partial files included."""
         total = 0
         for file in self.files:
-            # In the order in which a file moves, so that it is not missed on its way.
+            # In the order in which a file is moved, so that a move meanwhile is not missed.
             places = (partial_file(self.source.repo, file.blob), self.blob(file), self.folder / file.name)
             total += min(max(map(_size, places)), file.size)
         return total
 
     def name_in_cache(self) -> None:
-        """Let the cache's branch point here: `hf cache prune` deletes what no branch names, and by it a pull
-        that was cut off is found.
+        """Point the cache's branch at this commit: `hf cache prune` deletes commits without one, and an
+        interrupted pull is found by it.
         """
         if not self.source.is_pinned:
             ref = repository_folder(self.source.repo) / "refs" / self.source.asked_revision
@@ -71,7 +71,7 @@ class Repository:
             ref.write_text(self.commit)
 
     def discard_damaged(self) -> None:
-        """Delete what is here but wrong, so that it is fetched again."""
+        """Delete damaged files in the cache, so that they are fetched again."""
         for file in self.files:
             path = self.folder / file.name
             if path.is_symlink() or path.is_file():
@@ -79,8 +79,8 @@ class Repository:
                     _discard(path)
 
     def check_small(self) -> None:
-        """Raise BadChoice for a model without a tokenizer or a drafter of an unknown family, once its
-        config.json is here."""
+        """Raise BadChoice for a model without a tokenizer or a drafter of an unknown family. Needs its
+        config.json in the cache."""
         config = read_json(self.folder / "config.json") or {}
         check_kind(config, str(self.source))
         has_tokenizer = any(file.name in TOKENIZER_FILES for file in self.files)
@@ -88,17 +88,17 @@ class Repository:
             raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
 
     def only(self, weights: Container[str]) -> "Repository":
-        """With these of its files of weights."""
+        """The repository reduced to these weight files; its small files stay."""
         return replace(self, files=tuple(f for f in self.files if not f.is_weights or f.name in weights))
 
     def discard_weights(self) -> None:
-        """Delete what is here of them."""
+        """Delete its weight files from the cache."""
         for file in self.files:
             if file.is_weights:
                 _discard(self.folder / file.name)
 
     def finish(self, check: Callable[[Path], object] = check_folder) -> None:
-        """Raise BrokenFiles where a file arrived damaged (it is deleted), or one is missing."""
+        """Raise BrokenFiles if a file is missing or arrived damaged; a damaged file is deleted."""
         try:
             check(self.folder)
         except BrokenFiles as error:
@@ -113,9 +113,9 @@ class Repository:
 
 
 def ask_hub(source: Source) -> Repository:
-    """Resolve the revision and read the tree: two requests.
+    """Resolve the revision and list the files: two requests.
 
-    Raises BadChoice where the repository holds no safetensors model.
+    Raises BadChoice if the repository holds no safetensors model.
     """
     api = HfApi()
     commit = api.model_info(source.repo, revision=source.asked_revision).sha or source.asked_revision
@@ -124,7 +124,7 @@ def ask_hub(source: Source) -> Repository:
 
 
 def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...]:
-    """The files to fetch, small ones first; names that may not be shown count as not there."""
+    """The files to fetch, small ones first; files with unprintable names are ignored."""
     plain = [file for file in tree if "/" not in file.path and file.path.isprintable()]
     files = [HubFile(f.path, f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in plain]
     names = {file.name for file in files}
@@ -142,9 +142,9 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
 
 
 def _discard(path: Path) -> None:
-    """Delete a file of a snapshot, the blob behind it, and what links to it in the other snapshots.
+    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots.
 
-    The Hub's library treats a repository with a link to nothing as corrupt.
+    The Hub's library treats a repository with a broken link as corrupt.
     """
     blob = path.resolve()
     for link in path.parents[1].rglob("*"):
@@ -165,7 +165,7 @@ def _is_readable(path: Path, file: HubFile) -> bool:
 
 
 def _size(path: Path) -> int:
-    """Bytes; 0 where there is no file."""
+    """Bytes; 0 if there is no file."""
     try:
         return path.stat().st_size if path.is_file() else 0
     except OSError:

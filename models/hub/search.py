@@ -1,6 +1,6 @@
-"""Models on the Hub by words in their names.
+"""Searching models on the Hub by words in their names.
 
-A child process asks: the Hub's library is slow to load, and reads its settings once.
+In a child process: the Hub's library is slow to import, and reads its settings only once.
 """
 
 import time
@@ -11,7 +11,7 @@ from models.errors import MachineTrouble
 from models.hub.endpoint import check_endpoint
 
 SECONDS = 30
-"""Without an answer."""
+"""Time limit of a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +20,16 @@ class FoundModel:
 
     repo: str
     bytes: int
-    """Of its weights; 0 where the Hub does not say."""
+    """Of its weights; 0 if the Hub does not say."""
     licence: str
     downloads: int
     """In the last 30 days."""
     gated: bool
-    """Its terms have to be accepted first."""
+    """Its terms must be accepted before download."""
 
 
 def search(words: str) -> list[FoundModel]:
-    """The models most often downloaded first.
+    """Matching models, most downloads first.
 
     Raises:
         MachineTrouble: the Hub cannot be reached, or refuses.

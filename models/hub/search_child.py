@@ -16,7 +16,7 @@ _LICENCE = "license:"
 
 
 def main() -> None:
-    """Send a list of models, or what went wrong."""
+    """Send a list of models, or an error."""
     (words,), send = asked()
     try:
         send([_facts(info) for info in _found(words)])
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _found(words: str) -> list[ModelInfo]:
-    """One request: `HfApi.list_models` would try again for half a minute, while a person waits."""
+    """One request: `HfApi.list_models` would retry for half a minute while the user waits."""
     parameters = {
         "search": words,
         "filter": _LIBRARY,

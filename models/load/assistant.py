@@ -1,4 +1,4 @@
-"""Gemma 4's assistants on disk, as Google publishes them or as mlx-vlm quantizes them."""
+"""Loading Gemma 4's assistant drafters, as Google publishes them or as mlx-vlm quantizes them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,21 +17,21 @@ _TEXT_MODELS: dict[str, Callable[[Any], Any]] = {
     "gemma4": lambda target: target.language_model,
     "gemma4_text": lambda target: target,
 }
-"""By the target's type: what holds the layers."""
+"""By the target's type: from the target to its text model."""
 _FULL = "full_attention"
 _ORDER = "masked_embedding.token_ordering"
 _RENAMED = {
-    "model.embed_tokens": "lm_head",  # tied, and tokens are read by the target's
+    "model.embed_tokens": "lm_head",  # tied; input tokens are embedded by the target
     "masked_embedding.centroids": "centroids",
 }
 
 
 def load_assistant(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> AssistantDrafter:
-    """The assistant in a folder, for this target.
+    """Load the assistant in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target.
     """
     return AssistantDrafter(
         load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
@@ -59,7 +59,8 @@ def _head(config: Config, weights: Weights, target: Any) -> AssistantHead:
 
 
 def _clusters(config: Config, weights: Weights) -> tuple[mx.array | None, int]:
-    """The tokens of each cluster, and in how many it looks; none where it guesses among all tokens."""
+    """The tokens of each cluster (clusters, tokens), and how many clusters are searched per token; None and 0
+    for a head over the whole vocabulary."""
     if _ORDER not in weights:
         return None, 0
     vocab, order = size(config["text_config"], "vocab_size"), weights.pop(_ORDER)
@@ -72,7 +73,7 @@ def _clusters(config: Config, weights: Weights) -> tuple[mx.array | None, int]:
 
 
 def _args(inner: Config, weights: Weights) -> ModelArgs:
-    """Of layers that share keys and values, all of them. Widths of heads are counted: not every config names
+    """All layers read shared keys and values. Head widths come from the tensors: not every config names
     both."""
     kinds, heads = list(inner["layer_types"]), size(inner, "num_attention_heads")
     widths = {kind: len(weights[f"layers.{i}.self_attn.q_norm.weight"]) for i, kind in enumerate(kinds)}
@@ -94,10 +95,10 @@ def _args(inner: Config, weights: Weights) -> ModelArgs:
 
 
 def _reads(target: Any, args: ModelArgs) -> Mapping[str, int]:
-    """By kind of layer, the last layer of the target that has keys and values of its own.
+    """By layer type, the last layer of the target with its own keys and values.
 
     Raises:
-        UnsupportedModel: the target is no Gemma 4, or its keys have another width.
+        UnsupportedModel: the target is not a Gemma 4, or its keys have another width.
     """
     kind = type(target).__module__.rpartition(".")[2]
     if kind not in _TEXT_MODELS:

@@ -1,4 +1,4 @@
-"""A model's files, opened to be loaded: a folder as mlx-lm has them, or a GGUF file (`gguf.py`)."""
+"""A model's files before loading: a folder in mlx-lm's format, or a GGUF file (`gguf.py`)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model that is not loaded yet."""
+    """A model's files before loading."""
 
     path: Path
     """As the user named it."""
     folder: Path
     """With config.json and the tokenizer's files."""
     weights: dict[str, mx.array] | None = None
-    """Of a GGUF file; None: they are in the folder."""
+    """From a GGUF file; None: in safetensors files of the folder."""
     note: str = ""
 
     @property
@@ -50,10 +50,10 @@ class Checkpoint:
         """The model with its weights in memory, and its config.
 
         Args:
-            ranks: whose part of the model it is to be; None: all of it.
+            ranks: load this rank's part of the model; None: the whole model.
 
         Raises:
-            ModelsError: what is wrong with the files, or that memory ran out.
+            ModelsError: the files are broken, or memory ran out.
         """
         check_config(self.config, str(self.path))
         try:
@@ -61,7 +61,7 @@ class Checkpoint:
             if self.weights is not None:
                 model.load_weights(list(self.weights.items()))
             if as_float32:
-                model.set_dtype(mx.float32)  # first, or products of float16 scales are rounded
+                model.set_dtype(mx.float32)  # before dequantizing, else it rounds to float16
                 model = dequantize_model(model)
             if ranks:
                 split(model, config, ranks, self.path)
@@ -74,13 +74,13 @@ class Checkpoint:
 
 
 def on_cpu() -> bool:
-    """Whether weights become float32: quantized products are slow there."""
+    """Whether MLX runs on the CPU; weights become float32 there, because quantized products are slow."""
     return mx.default_device() == mx.Device(mx.cpu)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Checkpoint]:
-    """The model in a folder, or in a GGUF file: its small files are written to a folder for a while."""
+    """The model in a folder or GGUF file; a GGUF file's small files are in a temporary folder meanwhile."""
     if not path.is_file():
         yield Checkpoint(path, path)
         return
@@ -97,7 +97,7 @@ def _count(weights: dict[str, mx.array]) -> Counter[str]:
 
 
 def trouble(path: Path, error: Exception) -> ModelsError:
-    """The error in the user's words: mlx-lm raises whatever its parts raise."""
+    """An error of loading as a message for the user: mlx-lm does not wrap the errors of its parts."""
     text, reason = str(error), reason_of(error)
     if is_lack_of_memory(error):
         return MachineTrouble(f"The weights in {path} do not fit into memory. Choose a smaller pair.")

@@ -1,4 +1,4 @@
-"""What a model's config.json tells: whether mlx-lm knows it, how many tokens it reads, its shape."""
+"""Read from a model's config.json: whether mlx-lm knows the architecture, its context limit, its shape."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ _UNKNOWN_LIMIT = 4096
 
 
 def check_architecture(config: dict[str, Any], where: str) -> None:
-    """Raise BadChoice for what mlx-lm cannot build, before gigabytes are fetched."""
+    """Raise BadChoice for an architecture unknown to mlx-lm, before its weights are fetched."""
     check_config(config, where)
     kind = config["model_type"]
     if not _is_module(kind):
@@ -26,8 +26,8 @@ def check_architecture(config: dict[str, Any], where: str) -> None:
 def context_limit(config: dict[str, Any]) -> int:
     """Tokens, prompt and answer together.
 
-    A rotation stretched by YaRN counts with its stretch; other stretches are in the named limit already.
-    Where none is named the architecture's default holds, and 4096 where that is unknown too.
+    YaRN scaling multiplies the limit; other RoPE scalings are already included in the named limit. Without a
+    named limit the architecture's default holds, or 4096 if that is unknown too.
     """
     text = config | (config.get("text_config") or {})
     limit = _named_limit(text) or _default_limit(str(text.get("model_type"))) or _UNKNOWN_LIMIT
@@ -39,7 +39,7 @@ def context_limit(config: dict[str, Any]) -> int:
 
 
 def target_shape(config: dict[str, Any]) -> TargetShape | None:
-    """What decides how a target's passes are computed; None where no attention heads are named."""
+    """The sizes that decide which kernels a target's passes use; None if the config lacks them."""
     text = config | config.get("text_config", {})
     try:
         heads, hidden = int(text["num_attention_heads"]), int(text["hidden_size"])
@@ -55,7 +55,7 @@ def target_shape(config: dict[str, Any]) -> TargetShape | None:
 
 
 def _is_module(kind: str) -> bool:
-    """Whether mlx-lm has a file for the type; finding out by importing mlx-lm would take seconds."""
+    """Whether mlx-lm has a file for the type. Importing mlx-lm to find out would take seconds."""
     spec = find_spec("mlx_lm")
     assert spec is not None and spec.submodule_search_locations, "mlx-lm is a dependency"
     folder = Path(spec.submodule_search_locations[0]) / "models"
@@ -68,7 +68,7 @@ def _named_limit(values: dict[str, Any]) -> int | None:
 
 
 def _default_limit(model_type: str) -> int | None:
-    """What transformers fills in for a configuration that leaves the limit out."""
+    """transformers' default limit for the architecture."""
     from transformers import AutoConfig
 
     try:

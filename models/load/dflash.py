@@ -1,6 +1,6 @@
-"""DFlash, DFlash2 and DSpark heads in the packagings of z-lab, SpecForge, DeepSpec and speculators.
+"""Loading DFlash, DFlash2 and DSpark heads in the formats of z-lab, SpecForge, DeepSpec and speculators.
 
-DeepSpec's for Gemma 4 have layers of Gemma's kind, with the sizes of those without a window.
+DeepSpec's heads for Gemma 4 have Gemma layers, with the sizes of its full-attention layers.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,16 @@ CODEBOOK = "candidate_selector.predecessor_codebook.weight"
 """Published without `.weight`."""
 GEMMA = "Gemma4DSparkModel"
 UNUSED = ("confidence_head.", "embed_tokens.", "verifier_")
-"""Tensors that are not needed: a guess at where to stop, which the controller learns; the target's own."""
+"""Tensors that are not needed: a predicted draft length, which the controller learns; copies of the
+target's."""
 
 
 def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> DFlashDrafter:
-    """The head in a folder, for this target.
+    """Load the head in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target, or has parts that are not read.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target, or has parts that are not supported.
     """
     head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
     return DFlashDrafter(head, folder_kind(folder))
@@ -43,7 +44,7 @@ def _head(config: Config, weights: Weights, target: Any) -> DFlashHead:
     for name in [name for name in weights if name.startswith(UNUSED)]:
         del weights[name]
     if "d2t" not in weights:
-        weights.pop("lm_head.weight", None)  # the target's too
+        weights.pop("lm_head.weight", None)  # a copy of the target's
     if GEMMA not in (config.get("architectures") or ()):
         return DFlashHead(_shape(config, weights, len(target.layers)), target)
     own_values = "layers.0.self_attn.v_proj.weight" in weights
@@ -59,41 +60,43 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     inner, own = layer_of(config), config.get("dflash_config") or {}
     if not isinstance(own, Mapping):
         raise ValueError(f"its dflash_config is {own!r}")
-    said = {**config, **own}
-    projector, markov = said.get("projector_type", "dflash"), "markov_head.markov_w1.weight" in weights
+    flat = {**config, **own}
+    projector, markov = flat.get("projector_type", "dflash"), "markov_head.markov_w1.weight" in weights
     if projector not in ("dflash", "dspark"):
         raise UnsupportedModel(
-            f"Its projector is of the type {projector}, which is not read. Use another head."
+            f"Its projector is of the type {projector}, which is not supported. Use another head."
         )
-    if markov and (kind := said.get("markov_head_type", "vanilla")) != "vanilla":
-        raise UnsupportedModel(f"Its markov_head is of the type {kind}, which is not read. Use another head.")
+    if markov and (kind := flat.get("markov_head_type", "vanilla")) != "vanilla":
+        raise UnsupportedModel(
+            f"Its markov_head is of the type {kind}, which is not supported. Use another head."
+        )
     vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
-    windows, causal = _kinds(inner, said, count)
+    windows, causal = _kinds(inner, flat, count)
     rows = len(weights["lm_head.weight"]) if "lm_head.weight" in weights else vocab
     return DFlashShape(
         _args(inner, vocab, count),
-        _taps(config, said, count, layers),
+        _taps(config, flat, count, layers),
         take_tokens(weights, vocab, rows),
-        _token(said, "mask_token_id"),
-        size(said, "block_size"),
-        bool(said.get("sample_from_anchor", config_kind(config) == DSPARK)),
+        _token(flat, "mask_token_id"),
+        size(flat, "block_size"),
+        bool(flat.get("sample_from_anchor", config_kind(config) == DSPARK)),
         windows,
         causal,
         weights["markov_head.markov_w1.weight"].shape[1] if markov else 0,
-        *_of_second(said, weights),
+        *_dflash2(flat, weights),
         "lm_head.weight" in weights,
-        float(said.get("output_multiplier", 1.0)),
-        said.get("final_logit_softcapping"),
-        float(said.get("input_embedding_scale", 1.0)),
+        float(flat.get("output_multiplier", 1.0)),
+        flat.get("final_logit_softcapping"),
+        float(flat.get("input_embedding_scale", 1.0)),
     )
 
 
-def _of_second(said: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """DFlash2's convolutions and selector, each None where there is none."""
+def _dflash2(flat: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """DFlash2's convolutions (kernel size, group size) and selector (rank, top k); None for other heads."""
     if CODEBOOK not in weights:
         return None, None
-    kernel = size(said, "conv_kernel_size"), size(said, "conv_group_size")
-    return kernel, (weights[CODEBOOK].shape[1], size(said, "selector_top_k"))
+    kernel = size(flat, "conv_kernel_size"), size(flat, "conv_group_size")
+    return kernel, (weights[CODEBOOK].shape[1], size(flat, "selector_top_k"))
 
 
 def _args(inner: Config, vocab: int, count: int) -> ModelArgs:
@@ -116,28 +119,28 @@ def _args(inner: Config, vocab: int, count: int) -> ModelArgs:
     )
 
 
-def _kinds(inner: Config, said: Config, count: int) -> tuple[tuple[int | None, ...], tuple[bool, ...]]:
-    """The window of each layer, and whether its block is causal: where that is not said, layers with a window
-    are, and others are not (z-lab's torch and MLX code, and speculators').
+def _kinds(inner: Config, flat: Config, count: int) -> tuple[tuple[int | None, ...], tuple[bool, ...]]:
+    """By layer, its attention window and whether its block is causal. By default layers with a window are
+    causal, and others are not (z-lab's torch and MLX code, and speculators').
     """
     types = inner.get("layer_types") or ["full_attention"] * count
     if len(types) != count or set(types) - {"full_attention", "sliding_attention"}:
         raise ValueError(f"its layer_types are {types!r}")
     slides = [kind == "sliding_attention" for kind in types]
     windows = tuple(size(inner, "sliding_window") if each else None for each in slides)
-    named = [said[key] for key in ("is_causal", "causal", "dflash_query_causal") if said.get(key) is not None]
+    named = [flat[key] for key in ("is_causal", "causal", "dflash_query_causal") if flat.get(key) is not None]
     if named:
         return windows, (bool(named[0]),) * count
-    return windows, tuple(each and not said.get("sliding_window_non_causal") for each in slides)
+    return windows, tuple(each and not flat.get("sliding_window_non_causal") for each in slides)
 
 
-def _taps(config: Config, said: Config, count: int, layers: int) -> tuple[int, ...]:
-    """Layers of the target whose outputs are read; speculators names those that they enter."""
+def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, ...]:
+    """Layers of the target whose outputs are read; speculators names the layers they are inputs of."""
     if SPECULATORS in config:
         key, shift = "aux_hidden_state_layer_ids", 1
     else:
         key, shift = "target_layer_ids", 0
-    found = said.get(key)
+    found = flat.get(key)
     if found is None:  # as z-lab's code has it
         steps = max(1, count - 1)
         return tuple(round(1 + i * (layers - 4) / steps) if count > 1 else layers // 2 for i in range(count))
@@ -146,7 +149,7 @@ def _taps(config: Config, said: Config, count: int, layers: int) -> tuple[int, .
     return tuple(layer - shift for layer in found)
 
 
-def _token(said: Config, name: str) -> int:
-    if type(value := said[name]) is not int:
+def _token(flat: Config, name: str) -> int:
+    if type(value := flat[name]) is not int:
         raise ValueError(f"its {name} is {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""Draft models: ordinary checkpoints of mlx-lm's architectures, those of PARD too."""
+"""Loading draft models: ordinary checkpoints of mlx-lm's architectures, including PARD's."""
 
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,17 @@ from models.load.translation import Translation
 
 
 def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> ModelDrafter:
-    """The draft model in a folder; the target and its config are not looked at."""
+    """Load the draft model in a folder; `target` and `config` are unused."""
     with opened(folder) as files:
         return model_drafter(*files.load(as_float32=on_cpu()))
 
 
 def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:
-    """What drafts with a model that has this config.
+    """The drafter for a model with this config: PARD if it names a mask token.
 
     Raises:
-        BrokenFiles: the mask that it names is no token.
-        UnsupportedModel: it has no such token, or cannot go back.
+        BrokenFiles: the mask token is not an integer.
+        UnsupportedModel: the model has no such token, or its cache cannot roll back.
     """
     limit = context_limit(config)
     if "pard_token" not in config:
@@ -39,6 +39,6 @@ def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:
 
 
 def foreign_drafter(model: nn.Module, config: dict[str, Any], between: Translation) -> ForeignDrafter:
-    """What drafts with a model of another tokenizer; raises UnsupportedModel where it cannot go back."""
+    """The drafter for a model with another tokenizer; UnsupportedModel if its cache cannot roll back."""
     kind = ByVocabulary if between.by_vocabulary else ByText
     return kind(model, between, context_limit(config))

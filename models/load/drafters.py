@@ -1,4 +1,4 @@
-"""Drafters from folders, loaded for a target."""
+"""Loading drafters from folders for a target."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,10 +26,10 @@ from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
 WHOLE = 16
-"""Bits of a weight that is not quantized."""
+"""Bits of an unquantized weight."""
 Loader = Callable[[Path, nn.Module, dict[str, Any]], Drafter]
-"""From the drafter's folder, target and the target's config, whose `quantization` is for heads without one of
-their own. SpecError or ModelsError: it does not fit."""
+"""From the drafter's folder, the target and its config; heads stored unquantized are quantized as in that
+config's `quantization`. Raises SpecError or ModelsError if the drafter does not fit."""
 
 
 LOADERS: dict[str, Loader] = {
@@ -44,14 +44,14 @@ LOADERS: dict[str, Loader] = {
 def load_drafters(
     spec: PairSpec, target: nn.Module, config: dict[str, Any], room: int
 ) -> tuple[list[Drafter], list[str]]:
-    """What drafts for the target beside the pair's draft model: the pair's other drafters, and of the
-    target's own those of other kinds. And notes on own ones that are left out.
+    """The drafters beside the pair's draft model: those named in the pair, and the target's own drafters of
+    other kinds. And notes on own drafters that are left out.
 
     Args:
-        room: bytes of memory for the weights of own ones.
+        room: bytes of memory for the weights of own drafters.
 
     Raises:
-        ModelsError: one of the pair's does not fit, or cannot be read.
+        ModelsError: a drafter named in the pair does not fit, or cannot be read.
     """
     named = {kind_of(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
     own, notes = own_drafters(spec.target)
@@ -70,14 +70,14 @@ def load_drafters(
 
 
 def with_bits(config: dict[str, Any], bits: int | None) -> dict[str, Any]:
-    """The target's config with so many bits; None: as many as it has."""
+    """The target's config with this quantization, for its heads; None: unchanged."""
     if bits is None:
         return config
     return config | {"quantization": {"group_size": GROUP, "bits": bits} if bits < WHOLE else None}
 
 
 def _take(folder: Path, room: int) -> int:
-    """What is left of the room beside a drafter's weights; raises MachineTrouble where they need more."""
+    """The room left after a drafter's weights; MachineTrouble if they need more."""
     needed = Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu())
     if needed > room:
         raise MachineTrouble(f"it needs {size_text(needed)} of memory, and {size_text(room)} are left.")
@@ -85,10 +85,10 @@ def _take(folder: Path, room: int) -> int:
 
 
 def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -> Drafter:
-    """The drafter in a folder, with its weights in memory.
+    """Load the drafter in a folder.
 
     Raises:
-        ModelsError: it does not fit the target, cannot be read, or is of a kind that is not loaded yet.
+        ModelsError: it does not fit the target, cannot be read, or is of an unsupported kind.
     """
     if kind not in LOADERS:
         raise BadChoice(f"{folder} holds a drafter of the kind {kind}, which this version cannot load.")

@@ -1,7 +1,7 @@
-"""EAGLE-3 heads in the packagings of SafeAILab, SGLang and SpecForge, speculators, and DeepSpec.
+"""Loading and saving EAGLE-3 heads in the formats of SafeAILab, SGLang and SpecForge, speculators, DeepSpec.
 
-They differ in tensor names, in how they count the target's layers, in which norms there are, and in where
-config.json tells the layer's sizes. Those trained here are written as SGLang's are.
+The formats differ in tensor names, in how they count the target's layers, in norms, and in where config.json
+has the layer's sizes. Heads trained here are saved in SGLang's format.
 """
 
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ from models.load.heads import (
 
 AUX = "eagle_aux_hidden_state_layer_ids"
 FIRST = "layers.0."
-"""What speculators and DeepSpec call the layer; it is `midlayer.` to the others."""
+"""The layer's prefix in files of speculators and DeepSpec; `midlayer.` in others."""
 
 
 def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
-    """The head in a folder, for this target.
+    """Load the head in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target, or has parts that are not supported.
     """
     return EagleDrafter(
         load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
@@ -47,7 +47,7 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     """Write a head to an empty folder, with `about` in its config.
 
     Args:
-        bits: of its matrices; None: float16.
+        bits: quantize its matrices to this many bits; None: float16.
     """
     shape = head.shape
     args = shape.args
@@ -79,30 +79,30 @@ def _head(config: Config, weights: Weights, target: Any) -> EagleHead:
     weights.pop("embed_tokens.weight", None)  # a copy of the target's
     if config.get("embed_requires_grad"):
         raise UnsupportedModel(
-            "It was trained with embeddings of its own, which are not read. Use another head."
+            "It was trained with its own embeddings, which are not supported. Use another head."
         )
     shape = head_shape(config, weights, len(target.layers))
     if (count := shape.args.num_hidden_layers) != 1:
-        raise UnsupportedModel(f"It has {count} layers, and heads of one are read. Use another head.")
+        raise UnsupportedModel(f"It has {count} layers; only heads of one are supported. Use another head.")
     return EagleHead(shape, target)
 
 
 def in_head(name: str) -> str:
-    """What a tensor of the file is called in the head."""
+    """The head's name for a tensor of the file."""
     name = name.removeprefix("model.")
     return f"midlayer.{name.removeprefix(FIRST)}" if name.startswith(FIRST) else name
 
 
 def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
-    """Of any packaging, for a target of so many layers.
+    """The shape of a head in any format, for a target with this many layers.
 
-    Where flags and tensors tell the same, the tensors are asked.
+    Tensors decide before flags of the config.
     """
     inner = layer_of(config)
     if "sliding_attention" in (inner.get("layer_types") or ()):
-        raise UnsupportedModel("Its layer sees a window of the text, which is not read. Use another head.")
-    if (computes := inner.get("hidden_act", "silu")) != "silu":
-        raise UnsupportedModel(f"Its layer computes with {computes}, and silu is read. Use another head.")
+        raise UnsupportedModel("Its layer has a sliding window, which is not supported. Use another head.")
+    if (act := inner.get("hidden_act", "silu")) != "silu":
+        raise UnsupportedModel(f"Its activation is {act}; only silu is supported. Use another head.")
     width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
     theta, scaling = rotation(inner)
     args = ModelArgs(
@@ -136,10 +136,10 @@ def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
 def _taps(config: Config, layers: int) -> tuple[int, ...]:
     """Layers of the target whose outputs are read.
 
-    Of the two ways to count, SGLang, SpecForge and DeepSpec name the layer that a state leaves, and
-    SafeAILab and speculators the layer that it enters: what they call j is the output of layer j - 1.
+    SGLang, SpecForge and DeepSpec name a state by the layer it is the output of, SafeAILab and speculators by
+    the layer it is the input of: their layer j is the output of layer j - 1.
     """
-    entering = [2, layers // 2, layers - 3]  # as SafeAILab's code has it, and all where none are named
+    entering = [2, layers // 2, layers - 3]  # SafeAILab's default, and that of formats that name none
     if SPECULATORS in config:
         key, found, shift = AUX, config.get(AUX) or entering, 1
     elif "target_layer_ids" in config:

@@ -1,7 +1,7 @@
-"""From a pair on this machine's disk to a running engine. Downloads nothing, runs no code from repositories.
+"""Loading an installed pair into an engine. Downloads nothing, runs no code from repositories.
 
-On a CPU device weights become float32: quantized products are slow there and cost the same per row,
-which takes away what drafting lives on.
+On a CPU device weights become float32: quantized products are slow there and cost the same for every row of
+a verify pass, so drafting would gain nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ from models.speed.machine import physical_memory
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """A pair ready to answer; it belongs to the thread that loaded it."""
+    """A pair ready to generate; to be used only on the thread that loaded it."""
 
     spec: PairSpec
     engine: Engine
@@ -54,22 +54,22 @@ class LoadedPair:
     """Tokens, prompt and answer together."""
     stop_tokens: frozenset[int]
     memory_bytes: int
-    """Weights of the target and of all that drafts for it, as they lie in memory."""
+    """Weights of the target and all drafters, as stored in memory."""
     shape: TargetShape | None = None
     notes: tuple[str, ...] = ()
-    """Harmless, for example unused tokens that differ."""
+    """Harmless differences, for example between unused tokens."""
     macs: int = 1
-    """That have a part of the target each."""
+    """How many Macs share the target's layers."""
 
 
 def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> LoadedPair:
-    """Load both models, the target's tokenizer and what else drafts for the target.
+    """Load the target, its tokenizer, the draft model and the other drafters.
 
-    `show` is called with what takes long: documents that are new.
+    `show` is called with progress messages while new documents are indexed.
 
     Raises:
-        ModelsError: not here, broken, too large, of an unknown kind, or the draft reads text differently.
-            A drafter that belongs to the target and is not named in `spec` is left out instead, with a note.
+        ModelsError: a model is not installed, broken, too large or of an unknown kind, or the draft cannot be
+            translated. One of the target's own drafters is left out instead, with a note.
         SpecError: the engine refuses the models.
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
@@ -99,11 +99,11 @@ def _load(
     maybe_set_recommended_wired_limit()
     target, config = first.load(as_float32=on_cpu(), ranks=ranks)
     try:
-        # mlx-lm has merged the ends of text of generation_config.json into `config`.
+        # mlx-lm has merged the end tokens of generation_config.json into `config`.
         tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
     except Exception as error:
         raise tokenizer_trouble(first.path, error) from error
-    # Lookup first: it costs nothing. A draft model knows more than what the target found likely before.
+    # Lookup first: it costs nothing. A draft model replaces recycling and lookahead, which predict worse.
     drafters: list[Drafter] = [LookupDrafter()]
     if spec.draft is None:
         drafters += [RecyclingDrafter(), LookaheadDrafter()]
@@ -149,22 +149,22 @@ def _load(
 
 
 def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
-    """Ids, ascending: the first `count` of the vocabulary, and those that the tokenizer adds to it.
+    """Ids, ascending: the first `count` of the vocabulary, and the tokenizer's added tokens.
 
-    Subword tokenizers number their tokens in the order they were merged, the most frequent of their
-    training text first (Sennrich et al. 2016, algorithm 1), so no statistics have to be fetched.
-    Added ones, the end of an answer among them, come last and are kept.
+    Subword tokenizers number tokens in merge order, the most frequent of their training text first (Sennrich
+    et al. 2016, algorithm 1), so no statistics are needed. Added tokens, such as the end of an answer, come
+    last and are kept.
     """
     first = {token for token in tokenizer.get_vocab().values() if token < count}
     return sorted(first | set(tokenizer.get_added_vocab().values()))
 
 
 def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool, macs: int = 1) -> int:
-    """Bytes that are left of `capacity` beside the weights. MachineTrouble where they need more, before they
-    are read: a machine that runs out of memory ends the program without a word.
+    """Bytes of `capacity` left after the weights. MachineTrouble if they need more, before they are read: on
+    running out of memory the system kills the program without a message.
 
     Args:
-        files: the target first, of which each of the Macs has a part.
+        files: the target first, which the Macs share.
     """
     target, *others = (each.weight_bytes(as_float32=as_float32) for each in files)
     needed = target // macs + sum(others)
@@ -178,12 +178,12 @@ def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool
 
 
 def _capacity() -> int:
-    """Bytes that weights may take: all memory on a CPU, else what the device recommends."""
+    """Bytes available for weights: all memory on a CPU, else Metal's recommended working set."""
     recommended = mx.device_info().get("max_recommended_working_set_size")
     return int(recommended) if recommended and not on_cpu() else physical_memory()
 
 
 def weight_bytes(models: Iterable[nn.Module]) -> int:
-    """What several share counts once."""
+    """Bytes of the models' weights; an array shared by several counts once."""
     arrays = [array for model in models for _, array in tree_flatten(model.parameters())]
     return sum({id(array): array.nbytes for array in arrays if isinstance(array, mx.array)}.values())

@@ -1,7 +1,7 @@
-"""A GGUF file as mlx-lm has a model: the same weights bit for bit, its tokenizer, its chat template.
+"""Converting a GGUF file to mlx-lm's format: weights, tokenizer and chat template.
 
-F32, F16, Q4_0, Q4_1 and Q8_0 stay as they are: MLX's affine quantization in groups of 32 holds the same
-numbers. MLX reads K-quants as float16; they are quantized again, to as many bits.
+F32, F16, Q4_0, Q4_1 and Q8_0 weights stay the same bit for bit: MLX's affine quantization in groups of 32
+holds the same numbers. MLX reads K-quants as float16; they are quantized again to the same number of bits.
 """
 
 import json
@@ -29,22 +29,22 @@ K_QUANTS = {10: 2, 11: 3, 12: 3, 13: 3, 14: 4, 15: 4, 16: 5, 17: 5, 18: 6}
 SPLITS = {"gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
           "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
                                              pre_tokenizers.ByteLevel(add_prefix_space=False)])}  # fmt: skip
-"""By `tokenizer.ggml.pre`: those that transformers does not know."""
+"""By `tokenizer.ggml.pre`: pre-tokenizers that transformers does not know."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """How one architecture of llama.cpp is called, shaped and stored in mlx-lm."""
+    """How one of llama.cpp's architectures differs in mlx-lm's format."""
 
     model_type: str
     extra_names: Mapping[str, str] = field(default_factory=dict)
-    """Of tensors, beside those that all have."""
+    """Tensor names beside `NAMES`."""
     interleaved: bool = False
-    """Whether the halves of each rotary head of q and k are interleaved."""
+    """Whether the two halves of each head's rotary dimensions are interleaved in q and k."""
     norm_offset: float = 0.0
     """What llama.cpp adds to the weights of norms."""
     config: Callable[["Metadata"], dict[str, Any]] = lambda _: {}
-    """Of config.json, beside what all have."""
+    """Further entries of config.json."""
 
 
 class Metadata:
@@ -58,7 +58,7 @@ class Metadata:
         """A plain value. `{}` in a key is the architecture.
 
         Raises:
-            BrokenFiles: it is not there, and there is no default.
+            BrokenFiles: the key is missing, and there is no default.
         """
         value = self._values.get(key.format(getattr(self, "architecture", "")), default)
         if value is None:
@@ -90,7 +90,7 @@ def _gemma3(metadata: Metadata) -> dict[str, Any]:
     head = metadata.get("{}.attention.key_length")
     return {
         "rope_local_base_freq": 10_000.0,
-        # llama.cpp knows the one size with another scale by its layers (62: 27B).
+        # As llama.cpp: only the 27B model, known by its 62 layers, has another scale.
         "query_pre_attn_scalar": 168 if metadata.get("{}.block_count") == 62 else head,
         "sliding_window": metadata.get("{}.attention.sliding_window"),
         "sliding_window_pattern": 6,
@@ -119,18 +119,17 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
     """Write config.json and the tokenizer of a GGUF file into `folder`.
 
     Returns:
-        Its weights under mlx-lm's names, and what the user should know: empty where they are the same bit
-        for bit.
+        Its weights under mlx-lm's names, and a note for the user: empty if they are the same bit for bit.
 
     Raises:
-        BrokenFiles: the file is cut, or its metadata lacks something.
-        BadChoice: an architecture, a tokenizer or a kind of number that is not read here.
+        BrokenFiles: the file is truncated, or its metadata is incomplete.
+        BadChoice: its architecture, tokenizer or number format is not supported.
     """
     weights, metadata = _read(path)
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
-            f"{path} has the architecture {metadata.architecture}; GGUF files of {known} are read. "
+            f"{path} has the architecture {metadata.architecture}; GGUF is supported for {known}. "
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
@@ -153,7 +152,7 @@ def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
         reason = reason_of(error)
         if "f16" in reason or "type" in reason:
             raise BadChoice(
-                f"{path} holds numbers that MLX does not read ({reason}). "
+                f"{path} has a quantization that MLX does not support ({reason}). "
                 "Use a Q4_0, Q8_0, F16 or K-quant file."
             ) from error
         raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
@@ -162,7 +161,7 @@ def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
 
 @contextmanager
 def _writable(path: Path) -> Iterator[Path]:
-    """The file, or for a while a copy of it: MLX only reads GGUF files, but opens them for writing."""
+    """The file, or a temporary writable copy: MLX opens GGUF files for writing even to read them."""
     if os.access(path, os.W_OK):
         yield path
         return
@@ -171,7 +170,7 @@ def _writable(path: Path) -> Iterator[Path]:
 
 
 def _is_read(name: str) -> bool:
-    """Whether mlx-lm has the tensor: it computes rope frequencies itself, from config.json."""
+    """Whether mlx-lm needs the tensor: it computes RoPE frequencies itself, from config.json."""
     return not name.startswith("rope_freqs")
 
 
@@ -188,7 +187,7 @@ def _name(name: str, architecture: Architecture, path: Path) -> str:
 def _as_mlx(
     weights: dict[str, mx.array], architecture: Architecture, metadata: Metadata
 ) -> dict[str, mx.array]:
-    """Rows and norms as mlx-lm has them."""
+    """Reorder the rows of q and k and shift the norms, in place, as mlx-lm stores them."""
     heads = {"q_proj": metadata.get("{}.attention.head_count"), "k_proj": _key_heads(metadata)}
     for name, array in weights.items():
         layer = name.split(".")[-2]
@@ -200,7 +199,7 @@ def _as_mlx(
 
 
 def _halves(x: mx.array, heads: int) -> mx.array:
-    """The rows of each head from interleaved to one half after the other."""
+    """Reorder each head's rows from interleaved halves to one half after the other."""
     return x.reshape(heads, x.shape[0] // heads // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 
@@ -209,7 +208,7 @@ def _key_heads(metadata: Metadata) -> int:
 
 
 def _quantize(weights: dict[str, mx.array], bits: int) -> int:
-    """Quantize all float16 matrices in place; return how many."""
+    """Quantize all float16 matrices in place; returns how many."""
     matrices = [name for name, array in weights.items()
                 if array.ndim == 2 and name.endswith(".weight") and array.dtype == mx.float16]  # fmt: skip
     for name in matrices:
@@ -245,21 +244,21 @@ def _config(
         config["rope_scaling"] = {"type": "linear", "factor": get("{}.rope.scaling.factor")}
     if quantized := _quantized(weights):
         usual = Counter(quantized.values()).most_common(1)[0][0]
-        # Each layer by name: mlx-lm builds the model before it sees the weights.
+        # Every layer is named: mlx-lm builds the model before it reads the weights.
         layers = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
         config["quantization"] = {"group_size": GROUP, "bits": usual, **layers}
     return config
 
 
 def _quantized(weights: Mapping[str, mx.array]) -> dict[str, int]:
-    """Bits of each quantized layer."""
+    """Bits by quantized layer."""
     layers = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
     words = {layer: weights[f"{layer}.weight"].shape[-1] for layer in layers}
     return {layer: 32 * words[layer] // (weights[f"{layer}.scales"].shape[-1] * GROUP) for layer in layers}
 
 
 def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
-    """As transformers reads it from such metadata."""
+    """The tokenizer, by transformers' GGUF conversion."""
     from transformers.integrations.gguf import gguf_tokenizer_mapping as mapping
 
     described = {
@@ -270,7 +269,7 @@ def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
     kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
     if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
         raise BadChoice(
-            f"{path} has a tokenizer of a kind that is not read from GGUF here: {kind}, {split}. "
+            f"{path} has a tokenizer that is not supported in GGUF files: {kind}, {split}. "
             "Use an MLX or safetensors version of the model."
         )
     backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]

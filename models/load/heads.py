@@ -1,4 +1,4 @@
-"""Heads on hidden states as folders: config.json, weights, and which of the target's tokens they know."""
+"""Loading and saving heads on the target's hidden states: config.json, weights, and their vocabulary."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ GROUP = 64
 """Weights that share a scale."""
 WEIGHTS = "model.safetensors"
 SPECULATORS = "speculators_model_type"
-"""The key that only configs of speculators have."""
+"""A key that only configs of speculators have."""
 
 _OF_STATES = ("fc", "pre_projection")
-"""Products that read the target's states."""
+"""Layers that read the target's hidden states."""
 
 Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
@@ -36,16 +36,16 @@ H = TypeVar("H", bound=Head)
 def load_head(
     folder: Path, make: Callable[[Config, Weights], H], target_config: Config, rename: Rename = str
 ) -> H:
-    """The head in a folder, quantized as its file is, else as its target is.
+    """Load the head in a folder, quantized as in its file, else as its target.
 
     Args:
-        make: of what is in the folder; takes out of the weights what is none of the head's.
+        make: builds the head; removes tensors from the weights that are not the head's.
         target_config: its `quantization` is the target's.
-        rename: from a tensor's name in the file to that in the head.
+        rename: from a tensor's name in the file to its name in the head.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: `make` refuses the head or the target.
     """
     config, as_float32 = read_json(folder / "config.json") or {}, on_cpu()
     weights: Weights = {}
@@ -79,8 +79,8 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename
     """Write a head to an empty folder.
 
     Args:
-        bits: of its matrices; None: float16.
-        rename: from a tensor's name in the head to that in the file.
+        bits: quantize its matrices to this many bits; None: float16.
+        rename: from a tensor's name in the head to its name in the file.
     """
     quantization = {}
     if bits:
@@ -95,24 +95,24 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename
 
 
 def quantize_head(head: nn.Module, quantization: Any) -> None:
-    """In place; not what reads the target's states, whose numbers are of very unlike size."""
+    """Quantize in place, except layers that read the target's states, whose numbers vary widely in size."""
     if isinstance(quantization, Mapping) and quantization.get("mode", "affine") == "affine":
         group, bits = quantization.get("group_size", GROUP), quantization["bits"]
 
         def packed(path: str, layer: nn.Module) -> bool:
-            own = path not in _OF_STATES and not path.startswith("_")  # what is the target's begins with _
+            own = path not in _OF_STATES and not path.startswith("_")  # _: the target's modules
             return own and isinstance(layer, nn.Linear | SwitchLinear) and layer.weight.shape[-1] % group == 0
 
         nn.quantize(head, group, bits, class_predicate=packed)
 
 
 def take_tokens(weights: Weights, vocab: int, rows: int) -> tuple[int, ...]:
-    """The target's id of each token that a head knows, out of its weights: all where it has output `rows` for
-    all and does not say.
+    """The target's id of each token of the head's vocabulary, removed from its weights (`d2t`); without it
+    all `vocab` tokens, if the head has as many output rows.
 
     Raises:
-        KeyError: they are not among them.
-        ValueError: one is no token of the target, or they do not ascend.
+        KeyError: `d2t` is missing.
+        ValueError: `d2t` names an unknown token, or the ids do not ascend.
     """
     weights.pop("t2d", None)
     if "d2t" not in weights and rows == vocab:
@@ -129,7 +129,7 @@ def take_tokens(weights: Weights, vocab: int, rows: int) -> tuple[int, ...]:
 
 
 def layer_of(config: Config) -> Config:
-    """What is said of a head's layers. speculators leaves out what is the default of their kind."""
+    """The config of a head's layers; speculators omits the architecture's defaults."""
     if SPECULATORS not in config:
         return config
     from transformers import AutoConfig
@@ -140,8 +140,8 @@ def layer_of(config: Config) -> Config:
 
 
 def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:
-    """Base and scaling of the rotary positions: the head's own, never the target's."""
-    named = config.get("rope_parameters") or {}  # as transformers writes it since 5
+    """RoPE base and scaling: the head's own, never the target's."""
+    named = config.get("rope_parameters") or {}  # transformers 5's format
     scaling = config.get("rope_scaling") or (
         named if named.get("rope_type", "default") != "default" else None
     )
@@ -149,7 +149,7 @@ def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:
 
 
 def size(config: Config, name: str) -> int:
-    """KeyError where it is not there, ValueError where it is none."""
+    """A positive integer; KeyError if it is missing, ValueError if it is anything else."""
     if type(value := config[name]) is not int or value < 1:
         raise ValueError(f"its {name} is {value!r}")
     return value
@@ -160,5 +160,5 @@ def _is_divisible(_: str, layer: nn.Module) -> bool:
 
 
 def _cast(weights: Weights, dtype: mx.Dtype) -> Weights:
-    """Those that are no packed or whole numbers."""
+    """Cast the floating-point tensors; packed weights and ids stay."""
     return {k: x.astype(dtype) if mx.issubdtype(x.dtype, mx.floating) else x for k, x in weights.items()}

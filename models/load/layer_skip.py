@@ -1,4 +1,4 @@
-"""A layer_skip drafter on disk: which layers of its target it keeps. It has no weights of its own."""
+"""A layer_skip drafter on disk: the layers of the target that it keeps. It has no weights of its own."""
 
 import json
 from collections.abc import Mapping
@@ -20,8 +20,7 @@ LAYER_SKIP = "layer_skip"
 def save_layer_skip(
     folder: Path, found: Found, target: str, about: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Write what the search found for the target of this name, and `about` beside it; OSError leaves what was
-    there."""
+    """Write the search's result and `about` for the target of this name. An OSError leaves the old file."""
     config = {
         "model_type": LAYER_SKIP,
         "layers": list(found.layers),
@@ -32,19 +31,16 @@ def save_layer_skip(
 
 
 def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> LayerSkipDrafter:
-    """The drafter in a folder, for a target that is loaded.
-
-    Args:
-        config: the target's.
+    """Load the drafter in a folder for this target; `config` is unused.
 
     Raises:
         BrokenFiles: config.json is damaged.
-        UnsupportedModel: the target has no such layers, or they cannot be left out.
+        UnsupportedModel: the target has no such layers, or its layers cannot be skipped.
     """
     values = read_json(folder / "config.json") or {}
     try:
         layers = [int(layer) for layer in values["layers"]]
-        acceptance = float(values.get("acceptance", [CANDIDATE.prior])[0])  # none where made by hand
+        acceptance = float(values.get("acceptance", [CANDIDATE.prior])[0])  # missing if written by hand
         if not 0 <= acceptance <= 1:
             raise ValueError("acceptance is a share")
     except (LookupError, TypeError, ValueError) as error:

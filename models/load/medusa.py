@@ -1,8 +1,7 @@
-"""Medusa heads on disk, laid out as FasterDecoding's checkpoints are, or as vLLM wants them.
+"""Loading and saving Medusa heads, in FasterDecoding's or vLLM's format.
 
-Those have output rows for each head and the target's whole vocabulary, vLLM's also for the tokens of a
-`token_map`; what is trained here has `lm_head` for all heads, of the vocabulary that `d2t` tells, as EAGLE-3
-checkpoints do.
+There each head has its own output rows for the target's whole vocabulary, or in vLLM's format for the tokens
+of a `token_map`. Heads trained here share one `lm_head` over the vocabulary in `d2t`, as EAGLE-3 heads do.
 """
 
 from collections.abc import Mapping
@@ -17,15 +16,15 @@ from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.load.heads import Config, Weights, load_head, save_head, take_tokens
 
 OWN = "heads."
-"""What the file leaves out before the number of a head."""
+"""Prefix of a head's number that files omit."""
 
 
 def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MedusaDrafter:
-    """The heads in a folder, for this target.
+    """Load the heads in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: they are of another target, or the target's last norm cannot be found.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: they were made for another target, or the target's last norm cannot be found.
     """
     return MedusaDrafter(
         load_head(folder, lambda config, weights: _head(config, weights, target), target_config, _in_head)
@@ -36,7 +35,7 @@ def save_medusa(folder: Path, head: MedusaHead, about: Mapping[str, Any], bits: 
     """Write heads to an empty folder, with `about` in its config.
 
     Args:
-        bits: of their matrices; None: float16.
+        bits: quantize their matrices to this many bits; None: float16.
     """
     shape = head.shape
     config = {
@@ -61,7 +60,7 @@ def _head(config: Config, weights: Weights, target: nn.Module) -> MedusaHead:
 
 
 def _from_vllm(weights: Weights) -> None:
-    """Name the tensors as FasterDecoding does, in place; a bias that is left out is none."""
+    """Rename the tensors to FasterDecoding's names, in place; a missing bias becomes zeros."""
     layers = 1 + max(int(name.split(".")[3]) for name in weights if name.startswith("blocks."))
     for name in list(weights):
         part, _, rest = name.removeprefix("medusa_heads.").partition(".")
@@ -81,7 +80,7 @@ def _from_vllm(weights: Weights) -> None:
 
 
 def _shape(config: Config, weights: Weights) -> MedusaShape:
-    """The heads are counted: published configs name 2 of 5 (a comment in FasterDecoding's code)."""
+    """Heads are counted in the tensors: published configs name 2 of 5 (says FasterDecoding's code)."""
     linear = [name.split(".") for name in weights if ".linear.weight" in name]
     heads, layers = (1 + max((int(part[i]) for part in linear), default=0) for i in (0, 1))
     hidden = len(weights["0.0.linear.bias"])

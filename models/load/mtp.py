@@ -1,7 +1,7 @@
-"""Multi-token prediction layers on disk.
+"""Loading multi-token prediction (MTP) layers.
 
-A target's own `mtp.` tensors as the original repositories have them, or what mlx-vlm and speculators made of
-these; GLM's and DeepSeek's, which come as one layer more.
+Formats: Qwen's `mtp.` tensors from the original repositories, or converted by mlx-vlm or speculators; GLM's
+and DeepSeek's, stored as a layer after the target's last one.
 """
 
 import re
@@ -25,11 +25,11 @@ _ARGS: dict[str, Callable[[Any], Any]] = {
     "glm4_moe_lite": lambda target: target.args,
     "deepseek_v3": lambda target: target.args,
 }
-"""By the target's type: what its decoder layers are made of."""
+"""By the target's type: from the target to the arguments of its decoder layers."""
 _LATENT = ("glm4_moe_lite", "deepseek_v3")
-"""Types whose layers attend to latent vectors."""
+"""Types with multi-head latent attention."""
 _STORED_LESS_ONE = ("qwen3_next", "qwen3_5", "qwen3_5_moe")
-"""Types whose original norms are what is added to 1."""
+"""Types whose original files store norm weights minus 1."""
 _ROOTS = re.compile(r"^(?:.*\b(?P<qwen>mtp)\.|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$")
 _NAMES = {
     # of speculators
@@ -40,16 +40,16 @@ _NAMES = {
     "enorm": "pre_fc_norm_embedding",
 }  # fmt: skip
 _COPIES = ("embed_tokens", "shared_head.head", "lm_head")
-"""Of the target's tensors."""
+"""Prefixes of copies of the target's tensors."""
 _PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
 def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MtpDrafter:
-    """The layer in a folder, for this target.
+    """Load the MTP layer in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target, or of one whose layers are not read.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target, or the target's type is not supported.
     """
     return MtpDrafter(
         load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
@@ -61,7 +61,7 @@ def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     own = _joined_experts(_own(weights, target))
     centre = own["norm.weight"].astype(mx.float32).mean().item()
     if _kind(target) in _STORED_LESS_ONE and centre < 0.5:  # type: ignore[operator]
-        # What was written for MLX is not.
+        # Files converted for MLX store the whole norm weights.
         own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
     weights.clear()
     weights |= own
@@ -69,18 +69,18 @@ def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     inner = {**inner, **(inner.get("text_config") or {})}
     if inner.get("mtp_use_dedicated_embeddings"):
         raise UnsupportedModel(
-            "This layer has embeddings of its own, which are not read. Use another drafter."
+            "This layer has its own embeddings, which are not supported. Use another drafter."
         )
     vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
     return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
 
 
 def _layer(target: Any) -> tuple[nn.Module, float]:
-    """A layer like the target's last one with full attention, and the epsilon of its norms."""
+    """A new layer like the target's last full-attention layer, and the epsilon of its norms."""
     kind = _kind(target)
     if kind not in _ARGS:
         raise UnsupportedModel(
-            f"MTP layers are read for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
+            f"MTP layers are supported for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
             "Use another drafter."
         )
     args = _ARGS[kind](target)
@@ -93,7 +93,7 @@ def _kind(target: Any) -> str:
 
 
 def _own(weights: Weights, target: Any) -> Weights:
-    """The tensors of the layer, named as in the head: a shard may hold some of the target's own too."""
+    """The MTP layer's tensors, named as in the head: a shard may also hold the target's tensors."""
     found = [(match, x) for name, x in weights.items() if (match := _ROOTS.match(name))]
     places = [
         int(match["place"]) for match, _ in found if match["place"] and match["own"] == "eh_proj.weight"
@@ -101,7 +101,7 @@ def _own(weights: Weights, target: Any) -> Weights:
     own: Weights = {}
     if any(match["qwen"] for match, _ in found):
         own = {match["own"]: x for match, x in found if match["qwen"]}
-    elif places:  # layers before it may be in the same shard, and those behind it guess further tokens
+    elif places:  # earlier layers in the same shard are the target's, later ones predict further tokens
         own = {match["own"]: x for match, x in found if match["place"] == str(min(places))}
         own = {_renamed(name): x for name, x in _sanitized(own, target).items()}
     else:
@@ -110,8 +110,8 @@ def _own(weights: Weights, target: Any) -> Weights:
 
 
 def _sanitized(own: Weights, target: Any) -> Weights:
-    """As mlx-lm's code wants a layer of this target: numbers of 8 bits whole, experts together, DeepSeek's
-    products of latent vectors apart."""
+    """Convert the tensors as mlx-lm does for a layer of this target: dequantize 8-bit floats, stack experts,
+    split DeepSeek's latent projections."""
     first = "model.layers.0."
     given = {f"{first}{name}": x for name, x in own.items() if not name.startswith(_COPIES)}
     return {name.removeprefix(first): x for name, x in target.sanitize(given).items()}
@@ -129,7 +129,7 @@ def _renamed(name: str) -> str:
 
 
 def _joined_experts(own: Weights) -> Weights:
-    """Experts one below the other, as mlx-lm's layers have them."""
+    """Stack the experts' matrices, as mlx-lm's layers have them."""
     at = "layers.0.mlp."
     if (both := own.pop(f"{at}experts.gate_up_proj", None)) is not None:
         gate, up = mx.split(both, 2, axis=-2)

@@ -1,4 +1,4 @@
-"""P-EAGLE heads as speculators writes them, and as vLLM reads those of others: EAGLE-3's tensors and more."""
+"""Loading P-EAGLE heads in speculators' format and the one vLLM reads: EAGLE-3's tensors and more."""
 
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,17 @@ from models.load.heads import Config, Weights, load_head
 from models.pairs.folder import read_json
 
 _MASKS = ("mask_token_id", "ptd_token_id", "pard_token")
-"""Names that the mask has had."""
+"""Config keys for the mask token."""
 DEPTH = 8
-"""Tokens at once that heads are trained for (arXiv 2602.01469, speculators' default), unless they say."""
+"""Default draft length that heads are trained for (arXiv 2602.01469, speculators' default)."""
 
 
 def load_peagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> PEagleDrafter:
-    """The head in a folder, for this target.
+    """Load the head in a folder for this target.
 
     Raises:
-        BrokenFiles: something is missing in it.
-        UnsupportedModel: it is of another target.
+        BrokenFiles: a file, setting or tensor is missing or damaged.
+        UnsupportedModel: it was made for another target.
     """
     head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
     return PEagleDrafter(head, _depth(read_json(folder / "config.json") or {}))

@@ -1,4 +1,4 @@
-"""Several Macs that `mlx.launch` started: they meet, compare what they have, and split the target."""
+"""Running on several Macs with `mlx.launch`: the ranks connect, check that they match, split the target."""
 
 import os
 import sys
@@ -24,22 +24,22 @@ from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 
 SAMPLES, SAMPLE_BYTES = 256, 4096
-"""Of each file so many pieces are compared, evenly spread: a model of the same shape has others."""
+"""Pieces per file that are compared, evenly spread: enough to tell models of the same shape apart."""
 HEADS = ("num_attention_heads", "num_key_value_heads")
 
 
 @runtime_checkable
 class Splits(Protocol):
-    """A model that mlx-lm can split."""
+    """A model that mlx-lm can split between ranks."""
 
     def shard(self, group: mx.distributed.Group | None = None) -> None: ...
 
 
 def join() -> Ranks | None:
-    """The ranks this process is one of; None: it is alone. Waits for the others for half a minute.
+    """The group of ranks of this process; None if it runs alone. Waits half a minute for the others.
 
     Raises:
-        MachineTrouble: they do not come.
+        MachineTrouble: they do not connect.
     """
     if "MLX_RANK" not in os.environ:
         return None
@@ -54,7 +54,7 @@ def join() -> Ranks | None:
 
 
 def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
-    """Raise MachineTrouble where a rank has other programs, models or flags than rank 0."""
+    """Raise MachineTrouble if a rank has other versions, models or flags than rank 0."""
     if spec.documents:
         raise BadChoice("--documents works on one Mac only: each has files of its own. Leave it out.")
     versions = [version(package) for package in ("mlx-spec", "mlx", "mlx-lm")]
@@ -73,22 +73,22 @@ def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
 
 
 def check_drafters(ranks: Ranks, drafters: Sequence[Drafter]) -> None:
-    """Raise MachineTrouble where a rank could not load all that rank 0 could."""
+    """Raise MachineTrouble if a rank has loaded other drafters than rank 0."""
     _compare(ranks, {"other drafters in memory": [drafter.name for drafter in drafters]})
 
 
 def look_after(engine: SharedEngine) -> None:
-    """End this process where another rank is silent, and the others when rank 0's engine or process ends."""
+    """End this process when another rank is silent, and the others when rank 0's engine or process ends."""
     engine.ranks.watch(_give_up)
     if engine.ranks.leads:
         weakref.finalize(engine, _end, engine.ranks)
 
 
 def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path) -> None:
-    """Leave this rank's part of each layer in a model whose weights were not read yet.
+    """Keep only this rank's part of each layer, before the weights are read.
 
     Raises:
-        BadChoice: mlx-lm cannot split it, or not among so many.
+        BadChoice: mlx-lm cannot split the model, or not among this many ranks.
     """
     if not isinstance(model, Splits):
         raise BadChoice(
@@ -115,7 +115,7 @@ def _compare(ranks: Ranks, facts: Mapping[str, object]) -> None:
 
 
 def _content(path: Path) -> list[tuple[str, str]]:
-    """Names and sums of a model's files; of large ones pieces are read."""
+    """Names and checksums of a model's files; of large files only pieces are read."""
     files = [path] if path.is_file() else sorted(path.glob("*.json")) + sorted(path.glob("*.safetensors"))
     return [("" if path.is_file() else file.name, _sum(file)) for file in files]
 
@@ -131,12 +131,12 @@ def _sum(file: Path) -> str:
 
 
 def _end(ranks: Ranks) -> None:
-    with suppress(RankLost, RuntimeError):  # they are gone already, or MLX is
+    with suppress(RankLost, RuntimeError):  # the ranks have ended already, or MLX is shut down
         ranks.end()
 
 
 def _give_up() -> NoReturn:
-    """The main thread waits in MLX, where no exception reaches it."""
+    """End the process: the main thread waits in MLX, where no exception reaches it."""
     sys.stderr.write(
         f"\nAnother Mac did not answer for {SILENCE:.0f} s: its program hangs, or the network failed. "
         "Start all of them again.\n"

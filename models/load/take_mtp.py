@@ -1,4 +1,4 @@
-"""Taking a target's multi-token prediction layers out of its original files."""
+"""Extracting a target's multi-token prediction (MTP) layers from its original files."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from models.pairs.pair import Source
 
 
 def take_mtp(folder: Path, target: Source, original: Source) -> Path:
-    """Write the layers in `folder`, the original's, where the target's own drafters are, in the place of such
-    that were there. Tensors stay as they are.
+    """Write the MTP layers of the original repository in `folder` to the target's own drafters, replacing an
+    old copy; returns their folder. Tensors are unchanged.
 
     Raises:
-        BrokenFiles: a file does not hold what the index says.
+        BrokenFiles: a file lacks a tensor that the index names.
     """
     place, taken = place_of(target), dict[str, mx.array]()
     for file, names in mtp_files(folder).items():

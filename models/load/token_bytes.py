@@ -1,4 +1,4 @@
-"""What the tokens of one tokenizer stand for, in bytes."""
+"""The bytes that each token of a tokenizer stands for."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,9 @@ from tokenizers.models import BPE
 SPACE = "\u2581"
 """SentencePiece's space."""
 REMEMBERED = 65_536
-"""Words whose tokens are kept."""
+"""Texts whose tokens are cached."""
 ANCHORS = ("", "\n", "a")
-"""What a text is written after, where it is not encoded alone as it stands."""
+"""Prefixes to try until the tokens of a text stand for exactly its bytes."""
 
 
 def _byte_letters() -> list[str]:
@@ -27,10 +27,10 @@ BYTE_LETTERS = _byte_letters()
 
 
 class TokenBytes:
-    """What the tokens of one tokenizer stand for.
+    """Conversion between a tokenizer's ids and bytes.
 
     Args:
-        tokenizer: Hugging Face's, a fast one.
+        tokenizer: a fast one of Hugging Face's.
     """
 
     def __init__(self, tokenizer: Any):
@@ -39,7 +39,7 @@ class TokenBytes:
         added = tokenizer.added_tokens_decoder
         special = {*tokenizer.all_special_tokens, *(each.content for each in added.values() if each.special)}
         self.special = {i: name for i, name in names.items() if name in special}
-        """Names of special tokens."""
+        """Names of special tokens, by id."""
         self.end: int | None = tokenizer.eos_token_id
         read = _reader(self._backend)
         self.bytes = {
@@ -47,14 +47,14 @@ class TokenBytes:
             for i, name in names.items()
             if i not in self.special
         }
-        """Of all others."""
+        """Bytes of all other tokens, by id."""
         with_start = tokenizer("a")["input_ids"]
         self.start: list[int] = with_start[:1] if with_start[:1] == [tokenizer.bos_token_id] else []
-        """What its texts begin with."""
+        """The ids that every text begins with: the bos token, or none."""
         self.encode = lru_cache(REMEMBERED)(self._encode)
 
     def by_bytes(self) -> dict[bytes, int]:
-        """The token for each string of bytes; of several the one that it uses: a piece, not the fallback."""
+        """The token for each byte string; of several, the one the tokenizer uses (not a byte fallback)."""
         found: dict[bytes, int] = {}
         several: set[bytes] = set()
         for token in sorted(self.bytes):
@@ -67,13 +67,13 @@ class TokenBytes:
         return found
 
     def of(self, tokens: Sequence[int]) -> bytes:
-        """Special ones are nothing."""
+        """The bytes of these tokens; special tokens have none."""
         return b"".join(self.bytes.get(token, b"") for token in tokens)
 
     def _encode(self, text: str) -> tuple[int, ...] | None:
-        """Tokens that are this text, in the middle of another; None where it cannot say it.
+        """The tokens of this text in the middle of another; None if no tokens stand for exactly its bytes.
 
-        Some tokenizers put a space before a text: then it is encoded without its own, or after another text.
+        Some tokenizers put a space before a text: it is tried after other texts, and without its own space.
         """
         wanted = text.encode()
         for before in (*ANCHORS, None):
@@ -86,7 +86,7 @@ class TokenBytes:
         return None
 
     def nearest(self, text: str) -> tuple[int, ...]:
-        """Its tokens, those of a text that it takes for the same where it changes texts."""
+        """The text's tokens; if the tokenizer normalizes it, those of the normalized text."""
         if (found := self.encode(text)) is not None:
             return found
         puts_space = self.of(self._tokens("a")) == b" a"
@@ -97,7 +97,7 @@ class TokenBytes:
 
 
 def decoded(text: bytes) -> str | None:
-    """None where it is no whole characters."""
+    """The text of UTF-8 bytes; None if they are not whole characters."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -105,8 +105,8 @@ def decoded(text: bytes) -> str | None:
 
 
 def _reader(tokenizer: Tokenizer) -> Callable[[str], bytes]:
-    """From a token's name to its bytes, as its decoder has them."""
-    alone = Tokenizer(BPE())  # what is written of a whole one are megabytes
+    """A function from a token's name to its bytes, according to the tokenizer's decoder."""
+    alone = Tokenizer(BPE())  # the decoder only: a whole tokenizer is megabytes of JSON
     alone.decoder = tokenizer.decoder
     decoder = json.loads(alone.to_str())["decoder"]
     kinds = {each["type"]: each for each in _decoders(decoder)}

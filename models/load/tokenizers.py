@@ -1,10 +1,9 @@
-"""Do two tokenizers read text alike? Decided on themselves, never on sizes of vocabularies or embeddings.
+"""Whether two tokenizers encode text alike, judged by their tokens, never by sizes of vocabularies.
 
-A drafted id must mean the same text to both, else the draft has to be translated (`translation.py`). It
-does not where an ordinary token's string differs, a text gives other ids, an end of text differs, or only one
-side knows a token of the chat templates (Qwen3's <think> for a Qwen2.5 draft). Only noted: added tokens
-outside the templates that differ (reserved or unused ones). Such a draft is never accepted; with verification
-it cannot change the text.
+A drafted id must mean the same text to both, else the draft has to be translated (`translation.py`). Fatal
+differences: an ordinary token's string, the ids of a text, the end token, or a token of the chat templates
+that only one side has (Qwen3's <think> for a Qwen2.5 draft). Other added tokens (reserved or unused ones) may
+differ and are only noted: when drafted they are never accepted, so they cannot change the text.
 """
 
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space",
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """Hugging Face's tokenizer: no code of the repository runs, nothing asks the network.
+    """Hugging Face's tokenizer, without network and without running the repository's code.
 
     Raises BrokenFiles or BadChoice.
     """
@@ -50,7 +49,7 @@ def read_tokenizer(folder: Path) -> Any:
 
 
 def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
-    """The error in the user's words: transformers raises whatever its parsers raise."""
+    """A tokenizer's error as a message for the user: transformers does not wrap its parsers' errors."""
     reason = reason_of(error)
     if "trust_remote_code" in str(error):
         return BadChoice(
@@ -64,7 +63,7 @@ def check_folders(target: Path, draft: Path) -> tuple[str, ...]:
     """Notes on harmless differences between the tokenizers of two model folders.
 
     Raises:
-        BadChoice: the two do not read text alike; the message names what differs.
+        BadChoice: the two encode text differently; the message names what differs.
     """
     if same_files(target, draft):
         return ()
@@ -77,8 +76,7 @@ def check_folders(target: Path, draft: Path) -> tuple[str, ...]:
 
 
 def differences(target: Any, draft: Any) -> tuple[str, tuple[str, ...]]:
-    """What makes two tokenizers read text differently, empty where they read it alike; and notes on what is
-    harmless."""
+    """The fatal differences as a text, empty if there are none; and notes on harmless ones."""
     tokens = list(_token_differences(target, draft))
     fatal = [what for what, is_fatal in tokens if is_fatal] or list(_text_differences(target, draft))
     if fatal:
@@ -89,7 +87,7 @@ def differences(target: Any, draft: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
-    """The ids that are not the same token to both, in order, and whether that is fatal."""
+    """The ids that differ between the two, in order, and whether each difference is fatal."""
     ours, theirs = ({i: name for name, i in side.get_vocab().items()} for side in (target, draft))
     added = [set(side.get_added_vocab().values()) for side in (target, draft)]
     templates = f"{target.chat_template}\n{draft.chat_template}"
@@ -105,7 +103,7 @@ def _token_differences(target: Any, draft: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _text_differences(target: Any, draft: Any) -> Iterator[str]:
-    """Texts that give other ids: the probes, and texts made of the target's own tokens."""
+    """Texts with different ids: of the probes, and of texts made from the target's tokens."""
     for text in (*PROBES, *_vocabulary_texts(target)):
         ours = list(target.encode(text, add_special_tokens=False))
         theirs = list(draft.encode(text, add_special_tokens=False))
@@ -119,7 +117,7 @@ def _text_differences(target: Any, draft: Any) -> Iterator[str]:
 
 
 def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
-    """Ordinary tokens from all over the vocabulary, strung together."""
+    """Texts made of ordinary tokens from across the vocabulary."""
     added = set(tokenizer.get_added_vocab().values())
     ordinary = [token for token in sorted(tokenizer.get_vocab().values()) if token not in added]
     some = ordinary[:: max(1, len(ordinary) // _PROBED_TOKENS)]
@@ -128,7 +126,7 @@ def _vocabulary_texts(tokenizer: Any) -> Iterator[str]:
 
 
 def same_files(target: Path, draft: Path) -> bool:
-    """Whether the files alone already say that the tokenizers are one; reading both takes seconds."""
+    """Whether the files alone show that the tokenizers are the same; loading both would take seconds."""
     files = target / "tokenizer.json", draft / "tokenizer.json"
     if not all(file.is_file() for file in files) or not cmp(*files, shallow=False):
         return False

@@ -1,8 +1,8 @@
-"""Between two tokenizers, by the bytes that their tokens stand for.
+"""Translating between two tokenizers, by the bytes that their tokens stand for.
 
-A text is translated word by word: a word is read anew while it grows, what is before it stays. A token that
-both sides know is the same bytes to both; special tokens are the same where they have one name, or end a
-text. What begins a text is not: chats have it before every turn, where another model sees a new text.
+A text is translated word by word: only the last, unfinished word is translated again. A token is shared if it
+stands for the same bytes on both sides; special tokens, if they have the same name or end a text. Begin
+tokens are not: chats repeat them before every turn, which another model would read as a new text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec
 
 LONGEST = 32
-"""Tokens after which a word without an end is taken for ended."""
+"""Tokens after which a word is ended."""
 MOSTLY = 0.5
-"""Share of a usual text's tokens that both must know to guess among those."""
+"""Share of tokens of `USUAL` that must be shared for drafting within the shared vocabulary."""
 
 USUAL = """Sure! Here is a short explanation of how this works, and an example:
 
@@ -37,30 +37,30 @@ def total(values: list[float]) -> int:
 The capital of France is Paris. Although it isn't the largest city in Europe, about 2.1 million people live
 there, and many more come to see it every year. However, you should not travel in August: "all is closed".
 """
-"""What answers look like; texts of other scripts are bytes to many tokenizers, which all know."""
+"""A typical answer. Not in other scripts: many tokenizers encode those as bytes, which all share."""
 
 
 class Translation:
-    """Between a target's tokenizer and a draft model's: Hugging Face's."""
+    """Translation between the tokenizers of a target and a draft model, both Hugging Face's."""
 
     def __init__(self, target: Any, draft: Any):
         self.target, self.draft = TokenBytes(target), TokenBytes(draft)
         ours, theirs = self.target.by_bytes(), self.draft.by_bytes()
         seen = {ours[each]: theirs[each] for each in ours.keys() & theirs.keys()}
         self.special = self._special()
-        """The draft model's token for a special one of the target's."""
+        """From the target's special tokens to the draft model's."""
         self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
-        """And back."""
+        """From the draft model's special tokens to the target's."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
         usual = self.target.nearest(USUAL)
         self._fertility = len(self.draft.nearest(USUAL)) / len(usual)
         self.known = sum(token in seen for token in usual) / len(usual)
-        """Share of a usual text's tokens that both know."""
+        """Share of the target's tokens of `USUAL` that are shared."""
 
     @property
     def by_vocabulary(self) -> bool:
-        """Whether the draft model guesses among tokens that both know; else it writes text."""
+        """Whether the draft model drafts within the shared vocabulary; else its text is translated."""
         return self.known >= MOSTLY
 
     @property
@@ -83,28 +83,28 @@ class Translation:
 
 
 class Words:
-    """A text, word by word."""
+    """The transcript of one text, translated word by word."""
 
     def __init__(self, translation: Translation):
         self._between = translation
         self._forget()
 
     def unread(self, tokens: Sequence[int]) -> int:
-        return len(tokens) - (len(self._read) if self._goes_on(tokens) else 0)
+        return len(tokens) - (len(self._read) if self._continues(tokens) else 0)
 
     def to_draft(self, tokens: Sequence[int]) -> list[int]:
-        if not self._goes_on(tokens):
+        if not self._continues(tokens):
             self._forget()
         for token in tokens[len(self._read) :]:
             if self._word and self._ends_before(token):
-                self._ids += self._said(self._word) or self._between.draft.nearest(self._text("replace"))
+                self._ids += self._ids_of(self._word) or self._between.draft.nearest(self._text("replace"))
                 self._word = []
             self._word.append(token)
             self._read.append(token)
-        said = self._said(self._word)
-        if said is None:
+        last = self._ids_of(self._word)
+        if last is None:
             return []
-        read, start = [*self._ids, *said], self._between.draft.start
+        read, start = [*self._ids, *last], self._between.draft.start
         return read if read[:1] == start else [*start, *read]
 
     def to_target(self, drafted: Sequence[int]) -> list[int]:
@@ -118,33 +118,33 @@ class Words:
         tokens = together and target.encode(together)
         if tokens and list(tokens[: len(word)]) == word:
             return [*tokens[len(word) :], *end]
-        alone = decoded(more)  # the target has cut its word in another way: it goes on from there
+        alone = decoded(more)  # the target splits the joined word differently: encode the new part alone
         tokens = alone and target.encode(alone)
         return [*tokens, *end] if tokens else []
 
     def _forget(self) -> None:
         self._read: list[int] = []
-        """All that was translated."""
+        """The target's tokens read so far."""
         self._ids: list[int] = []
-        """Of whole words."""
+        """The draft model's tokens of all words but the last."""
         self._word: list[int] = []
-        """The target's tokens of the last one, which may go on."""
+        """The target's tokens of the last word, which may continue."""
 
-    def _goes_on(self, tokens: Sequence[int]) -> bool:
+    def _continues(self, tokens: Sequence[int]) -> bool:
         return list(tokens[: len(self._read)]) == self._read
 
     def _ends_before(self, token: int) -> bool:
-        """Whether a word ends where this token follows."""
+        """Whether the word ends before this token."""
         if self._is_special([token]) or self._is_special(self._word):
             return True
         begins = self._between.target.bytes.get(token, b"")[:1] in (b" ", b"\n")
-        return begins or (len(self._word) >= LONGEST and self._said(self._word) is not None)
+        return begins or (len(self._word) >= LONGEST and self._ids_of(self._word) is not None)
 
     def _is_special(self, word: Sequence[int]) -> bool:
         return bool(word) and word[0] in self._between.target.special
 
-    def _said(self, word: Sequence[int]) -> Sequence[int] | None:
-        """A word in the draft model's tokens; None where it ends in the middle of a character."""
+    def _ids_of(self, word: Sequence[int]) -> Sequence[int] | None:
+        """A word in the draft model's tokens; None if it ends within a character."""
         if self._is_special(word):
             known = self._between.special.get(word[0])
             return [] if known is None else [known]
@@ -155,7 +155,7 @@ class Words:
         return self._between.target.of(self._word).decode(errors=errors)
 
     def _cut(self, drafted: Sequence[int]) -> tuple[list[int], list[int]]:
-        """What was written before a special token; the target's own of that, where it has one."""
+        """The tokens before a special token, and the target's token for that one, if it has one."""
         written: list[int] = []
         for token in drafted:
             if token in self._between.draft.special:
@@ -166,10 +166,10 @@ class Words:
 
 
 def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Translation | None, tuple[str, ...]]:
-    """What a draft model needs to draft for a target, None where both read text alike; and notes.
+    """The translation between a target and its draft model, None if both encode text alike; and notes.
 
     Args:
-        fitting: a draft of the target's own tokenizer, to name beside one of another.
+        fitting: a draft with the target's tokenizer, to recommend in notes and errors.
 
     Raises:
         ModelsError: a tokenizer cannot be read, or the draft cannot be translated.
@@ -198,7 +198,7 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
 
 
 def bridged(spec: PairSpec) -> tuple[str, ...]:
-    """What there is to say of the tokenizers of a pair that is here; raises ModelsError as `translation`."""
+    """Notes on the tokenizers of an installed pair; raises ModelsError as `translation`."""
     if spec.draft is None:
         return ()
     with ExitStack() as stack:
@@ -209,7 +209,7 @@ def bridged(spec: PairSpec) -> tuple[str, ...]:
 
 @contextmanager
 def small_files(path: Path) -> Iterator[Path]:
-    """The folder with a model's config.json and tokenizer."""
+    """A folder with a model's config.json and tokenizer, temporary for a GGUF file."""
     if path.is_dir():
         yield path
         return
@@ -220,7 +220,7 @@ def small_files(path: Path) -> Iterator[Path]:
 
 
 def _whole(text: bytes) -> bytes:
-    """Without the half of a character at its end."""
+    """The bytes without an incomplete character at the end."""
     for cut in range(min(4, len(text) + 1)):
         if decoded(text[: len(text) - cut]) is not None:
             return text[: len(text) - cut]

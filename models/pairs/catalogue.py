@@ -1,4 +1,4 @@
-"""The pairs this program knows by name: reads catalogue.toml, finds by name, suggests drafts."""
+"""The catalogue of pairs: reads catalogue.toml and the user's own pairs, finds by name, suggests drafts."""
 
 import re
 import tomllib
@@ -15,12 +15,12 @@ from models.paths import builtin_folder, own_pairs_file, packaged_folder
 
 BUILTIN_PAIR = "builtin"
 REAL_PAIR = "smollm2-135m"
-"""Opens once it is here."""
+"""The default pair once it is installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A pair of the catalogue and what is known about it before it is on this machine."""
+    """A pair of the catalogue, with what is known about it before it is installed."""
 
     name: str
     target: Source
@@ -30,13 +30,13 @@ class Pair:
     memory_bytes: int
     """Weights of both, caches at 4096 tokens, activations."""
     family: str
-    """Of tokenizers: models of one read text alike."""
+    """Tokenizer family: all its models encode text alike."""
     licence: str
     good_for: str
     verified: bool
     """False: the facts are computed or from memory, and screens say so."""
     own: bool = False
-    """The person put it together (`models.pairs.own_pairs`)."""
+    """One of the user's own pairs (`models.pairs.own_pairs`)."""
 
     @property
     def spec(self) -> PairSpec:
@@ -49,12 +49,12 @@ _LARGEST_BYTES = 2**63
 
 
 def all_pairs() -> tuple[Pair, ...]:
-    """Every pair: the built-in one first, then in the file's order, then the person's own."""
+    """Every pair: the catalogue in its order, the built-in pair first, then the user's own."""
     return tuple(_pair(table) for table in (*_tables()["pair"], *read_own()))
 
 
 def read_own() -> list[dict[str, Any]]:
-    """The tables of the person's own pairs; what cannot be read counts as not there."""
+    """The tables of the user's own pairs; unreadable files and tables are skipped."""
     try:
         tables = parse_json(own_pairs_file().read_text(encoding="utf-8"))["pair"]
         return [table for table in tables if _is_pair(table)]
@@ -72,7 +72,7 @@ def _is_pair(table: object) -> bool:
 
 
 def find(name: str) -> Pair:
-    """The pair of this name; case does not matter. UnknownPair names the nearest."""
+    """The pair of this name, ignoring case; UnknownPair suggests the nearest names."""
     pairs = {pair.name: pair for pair in all_pairs()}
     if pair := pairs.get(name.lower()):
         return pair
@@ -84,7 +84,7 @@ def find(name: str) -> Pair:
 
 
 def near_repositories(repo: str) -> tuple[str, ...]:
-    """Repositories of the catalogue with a name like this one, the nearest first; none for one of theirs."""
+    """Repositories of the catalogue with a similar name, nearest first; empty if it is in the catalogue."""
     known = {s.repo.lower(): s.repo for pair in all_pairs() for s in pair.spec.sources if not s.is_local}
     if repo in known.values():
         return ()
@@ -92,7 +92,7 @@ def near_repositories(repo: str) -> tuple[str, ...]:
 
 
 def fitting_draft(target: Source) -> str | None:
-    """A draft of the catalogue for the target's tokenizer family, going by the target's name."""
+    """The catalogue's draft for the target's tokenizer family, guessed from the target's name."""
     for pair in all_pairs():
         if target in pair.spec.sources and not pair.own:
             return pair.draft.repo if pair.draft and pair.name != BUILTIN_PAIR else None
@@ -125,25 +125,25 @@ class Package:
     name: str
     version: str
     sha256: str
-    """Of its wheel."""
+    """Of the wheel."""
     file: str
-    """The model, within the package."""
+    """The model's path in the package."""
     bytes: int
     """Of the wheel."""
 
     @property
     def model(self) -> Path:
-        """Where the model is once it was pulled."""
+        """The model's path once it is pulled."""
         return packaged_folder() / Path(self.file).name
 
 
 def package(name: str) -> Package:
-    """A package that a pair of the catalogue comes in."""
+    """A package of the catalogue by name."""
     return Package(name, **_tables()["package"][name])
 
 
 def package_of(source: Source) -> Package | None:
-    """The package that the model comes in, if it does."""
+    """The package that ships the model, if any."""
     packages = map(package, _tables()["package"])
     return next((each for each in packages if source.repo == str(each.model)), None)
 

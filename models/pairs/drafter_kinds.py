@@ -1,4 +1,4 @@
-"""Kinds of drafters by what their config.json says: told, never guessed."""
+"""The kind of a drafter, from its config.json alone."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from models.errors import BadChoice
 
 Config = Mapping[str, Any]
 MODEL = "model"
-"""The kind of an ordinary model folder, as mlx-lm has them."""
+"""An ordinary model in mlx-lm's format."""
 PARD = "pard"
-"""The kind of one that drafts with masks."""
+"""A draft model that drafts in parallel, with mask tokens."""
 DSPARK = "dspark"
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
@@ -29,15 +29,15 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     PARD: lambda c: "pard_token" in c,
     "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
 }
-"""By what their configs say: all but ordinary models."""
+"""By kind, whether a config is of it; the first match decides. Ordinary models match none."""
 _OF_SPECULATORS = {"eagle3": "eagle"}
-"""By what speculators calls them; others keep its name."""
+"""Our kinds by speculators' names, where they differ."""
 _OTHERS = ("Gemma4Eagle3Model",)
-"""Published drafters that are known by their architecture or type, and not loaded."""
+"""Architectures or types of published drafters that cannot be loaded."""
 
 
 def config_kind(config: Config) -> str:
-    """What a config.json is of: a kind of drafter, else `model`."""
+    """The kind of drafter that a config.json describes, else `model`."""
     if isinstance(family := config.get("speculators_model_type"), str):
         return _OF_SPECULATORS.get(family, family)
     named = [config.get("model_type"), *_architectures(config)]
@@ -46,7 +46,7 @@ def config_kind(config: Config) -> str:
 
 
 def check_kind(config: Config, where: str) -> None:
-    """Raise BadChoice for a drafter that is known by name only."""
+    """Raise BadChoice for a kind of drafter that cannot be loaded."""
     if (kind := config_kind(config)) not in (MODEL, *_SIGNS):
         read = ", ".join(_SIGNS)
         raise BadChoice(

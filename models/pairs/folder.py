@@ -1,4 +1,4 @@
-"""Is this folder a whole model or drafter, and of which kind? Reads small files and safetensors headers."""
+"""Checks that a folder is a whole model or drafter, from its small files and safetensors headers."""
 
 import hashlib
 import os
@@ -24,23 +24,23 @@ READ_AT_LOAD = (
     "added_tokens.json",
     "generation_config.json",
 )
-"""JSON files beside config.json that a model is loaded from where it has them."""
+"""Optional JSON files that loading a model reads, beside config.json."""
 BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "U16": 16, "I16": 16,
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
-"""Of one number, by its name in safetensors."""
+"""Bits per number, by dtype name in safetensors."""
 _DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
 
 
 def folder_kind(folder: Path) -> str:
-    """The same of a folder; a GGUF file is a model."""
+    """`config_kind` of a folder; a GGUF file is a `model`."""
     return config_kind(read_json(folder / "config.json") or {}) if folder.is_dir() else MODEL
 
 
 def check_target(folder: Path) -> None:
-    """Raise BadChoice for what only drafts for another model."""
+    """Raise BadChoice for a drafter."""
     if (kind := folder_kind(folder)) != MODEL:
         raise BadChoice(
             f"{folder} holds a drafter ({kind}) and no model. Name the model that it was made for, and this "
@@ -49,11 +49,12 @@ def check_target(folder: Path) -> None:
 
 
 def check_folder(folder: Path) -> int:
-    """Bytes of the weights of a whole model or drafter; of a GGUF file all, the rest is found out on loading.
+    """Check a model or drafter, and return the bytes of its weights. Of a GGUF file only the first bytes are
+    checked, and the size is the whole file's.
 
     Raises:
         BadChoice: no config.json, no safetensors, no tokenizer.
-        BrokenFiles: a file is missing that the index names, or is truncated or unreadable.
+        BrokenFiles: a file named by the index is missing, or a file is truncated or unreadable.
     """
     if folder.is_file():
         with folder.open("rb") as file:
@@ -76,17 +77,16 @@ def check_folder(folder: Path) -> int:
 
 
 def drafter_source(text: str) -> Source:
-    """A folder as a person types it."""
+    """The folder that the user typed, as a Source."""
     return Source(os.path.realpath(os.path.expanduser(text)))
 
 
 def kind_of(folder: Path) -> str:
-    """The name under which the drafter in a folder drafts: `eagle`, `mtp`, `layer_skip`, `pard` or
-    `model`.
+    """The kind of the drafter in a folder: `eagle`, `mtp`, `layer_skip`, `pard`, `model`, ...
 
     Raises:
-        BadSource: no folder, no config.json, or one that tells no kind that is known.
-        BadChoice: a kind that is known, and not loaded.
+        BadSource: no folder, no config.json, or an unknown kind.
+        BadChoice: a kind that cannot be loaded.
         BrokenFiles: config.json cannot be read.
     """
     if not os.path.isdir(folder):
@@ -102,7 +102,7 @@ def kind_of(folder: Path) -> str:
 
 
 def check_drafter(folder: Path) -> str:
-    """Its kind, if its files are whole; raises as `kind_of` and `check_folder`."""
+    """The drafter's kind, after checking its files; raises as `kind_of` and `check_folder`."""
     kind = kind_of(folder)
     check_folder(folder)
     return kind
@@ -118,7 +118,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def check_config(config: dict[str, Any], where: str) -> None:
-    """Raise BadChoice for what needs Python code from the repository, names no architecture or is odd."""
+    """Raise BadChoice if the model needs its repository's code, or config.json is invalid."""
     if "model_file" in config:
         raise BadChoice(
             f"{where} needs its own Python code ({config['model_file']}) to run; "
@@ -156,9 +156,9 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def check_json_file(path: Path) -> None:
-    """Raise BrokenFiles, except for a file that is as the Hub has it, is a JSON object, or is not there.
+    """Raise BrokenFiles unless the file matches the Hub's checksum, is a JSON object, or is missing.
 
-    A tokenizer is megabytes of JSON, whose checksum takes a tenth of the time that reading it does.
+    A tokenizer is megabytes of JSON: its checksum takes a tenth of the time of parsing it.
     """
     try:
         status = path.stat()
@@ -171,7 +171,7 @@ def check_json_file(path: Path) -> None:
 
 
 def check_safetensors(path: Path) -> int:
-    """Bytes of the file's tensors; raises BrokenFiles where its header and its size do not agree."""
+    """Bytes of the file's tensors; BrokenFiles if its header does not match its size."""
     tensors, start, size = _read_header(path)
     end = max((_end(path, name, tensor) for name, tensor in tensors.items()), default=0)
     if start + end != size:
@@ -180,12 +180,12 @@ def check_safetensors(path: Path) -> int:
 
 
 def tensor_names(path: Path) -> list[str]:
-    """Of the tensors in a file; raises BrokenFiles where its header cannot be read."""
+    """The tensors in a file; BrokenFiles if its header cannot be read."""
     return list(_read_header(path)[0])
 
 
 def bytes_by_dtype(folder: Path) -> Counter[str]:
-    """Bytes of a whole model's tensors per kind of number, named as in safetensors (`BF16`, `U32`)."""
+    """Bytes of a whole model's tensors by dtype name in safetensors (`BF16`, `U32`)."""
     count: Counter[str] = Counter()
     for path in weight_files(folder):
         for tensor in _read_header(path)[0].values():
@@ -195,7 +195,7 @@ def bytes_by_dtype(folder: Path) -> Counter[str]:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The file's object; None where there is no file. Raises BrokenFiles where it is no JSON object."""
+    """The file's JSON object; None if there is no file, BrokenFiles if it is not a JSON object."""
     try:
         return _json_object(path)
     except FileNotFoundError:
@@ -205,12 +205,12 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def is_checksum(name: str) -> bool:
-    """Whether a file of the Hub's cache is named by its content: SHA-256, or Git's sum for small files."""
+    """Whether a file name of the Hub's cache is a checksum: SHA-256, or Git's SHA-1 for small files."""
     return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name))
 
 
 def holds(file: Path, name: str) -> bool:
-    """Whether a name is the checksum of what a file holds."""
+    """Whether the name is the checksum of the file's content."""
     if not is_checksum(name):
         return False
     digest = hashlib.sha256()
@@ -229,7 +229,7 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
-    """What is wrong with a file of this name, size and time; empty where nothing is."""
+    """What is wrong with the file; empty if nothing is. `size` and `changed` are part of the cache's key."""
     try:
         if holds(file, file.name):
             return ""
@@ -242,7 +242,7 @@ def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
-    """The tensors of the header (8 bytes of length, then JSON), where they start, and the file's bytes."""
+    """The header's tensors (8 bytes of length, then JSON), the offset of their data, and the file's size."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -259,7 +259,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
 
 
 def _end(path: Path, name: str, tensor: Any) -> int:
-    """Where the tensor ends, when its shape and its place agree."""
+    """The end of the tensor's data; BrokenFiles if its size does not match its shape."""
     try:
         first, last = tensor["data_offsets"]
         if (last - first) * 8 == BITS[tensor["dtype"]] * prod(tensor["shape"]):

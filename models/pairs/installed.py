@@ -1,4 +1,4 @@
-"""What of a pair is on this machine: folders, GGUF files, snapshots in the Hub's cache. Asks no network."""
+"""What is installed of a pair: folders, GGUF files, snapshots in the Hub's cache. Uses no network."""
 
 import os
 from pathlib import Path
@@ -12,26 +12,26 @@ from models.paths import hub_cache
 
 
 def installed(spec: PairSpec) -> bool:
-    """Whether every model of the pair is here and whole."""
+    """Whether every model of the pair is installed and whole."""
     if taken_mtp(spec):
         return is_installed(spec.target)
     return all(is_installed(source) for source in spec.sources) and not _wants_mtp(spec)
 
 
 def is_installed(source: Source) -> bool:
-    """Whether the model is here and whole (headers and sizes are read, not the weights)."""
+    """Whether the model is installed and whole (checks headers and sizes, not the weights)."""
     folder = find_folder(source)
     return folder is not None and is_whole(folder)
 
 
 def default_pair() -> Pair:
-    """The real pair once it is here, until then the built-in one."""
+    """The real pair once it is installed, until then the built-in one."""
     real = find(REAL_PAIR)
     return real if installed(real.spec) else find(BUILTIN_PAIR)
 
 
 def installed_folder(source: Source, spec: PairSpec) -> Path:
-    """The folder to load this model of the pair from; NotInstalled has the command that pulls the pair."""
+    """The folder to load this model of the pair from; NotInstalled names the command that pulls the pair."""
     if source == spec.draft != spec.target and (taken := taken_mtp(spec)):
         return taken
     if source == spec.draft and _wants_mtp(spec):
@@ -56,7 +56,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
 
 
 def find_folder(source: Source) -> Path | None:
-    """Where the model's files are, whole or not; None where there are none, or none that may be seen."""
+    """The folder or file of the model, whole or not; None if it is missing or may not be seen."""
     folder = Path(source.repo)
     if not source.is_local:
         repository, commit = repository_folder(source.repo), source.asked_revision
@@ -70,12 +70,12 @@ def find_folder(source: Source) -> Path | None:
 
 
 def taken_mtp(spec: PairSpec) -> Path | None:
-    """The layers that were taken out of the draft, where that is the target's original."""
+    """The folder of MTP layers extracted from the draft, if that is the target's original repository."""
     return taken_from(spec.target, spec.draft) if spec.draft not in (None, spec.target) else None
 
 
 def _wants_mtp(spec: PairSpec) -> bool:
-    """Whether the draft is the target's original, of which only such layers are to draft."""
+    """Whether the draft is the target's original repository, of which only the MTP layers are needed."""
     if spec.draft in (None, spec.target):
         return False
     draft, target = find_folder(spec.draft), find_folder(spec.target)
@@ -83,7 +83,7 @@ def _wants_mtp(spec: PairSpec) -> bool:
 
 
 def repository_folder(repo: str) -> Path:
-    """A repository's folder in the Hub's cache, there or not."""
+    """A repository's folder in the Hub's cache; it may not exist."""
     return hub_cache() / f"models--{repo.replace('/', '--')}"
 
 

@@ -1,7 +1,7 @@
-"""Multi-token prediction layers in the original files of a model: conversions for MLX leave them out.
+"""Multi-token prediction (MTP) layers in a model's original repository: conversions for MLX drop them.
 
-Such a repository is told by the target's sizes in its config.json and by its tensors: conversions go on
-naming the layers that they lack.
+The original is recognized by the target's sizes in its config.json and by its tensors. The config alone is
+not enough: conversions keep naming the layers they dropped.
 """
 
 import re
@@ -19,13 +19,13 @@ Config = Mapping[str, Any]
 MTP = "mtp"
 WEIGHTS = "model.safetensors"
 COPIES = ("embed_tokens", "shared_head.head", "lm_head")
-"""Of the target's tensors, within such a layer."""
+"""Prefixes of copies of the target's tensors in an MTP layer."""
 _SIZES = ("hidden_size", "num_hidden_layers", "vocab_size")
 _NAME = re.compile(r"(?:^|\.)mtp\.(?P<qwen>.+)|^model\.layers\.(?P<place>\d+)\.(?P<own>.+)")
 
 
 def is_same_model(config: Config, target: Config) -> bool:
-    """Whether a config.json is of the target's own original, or of what was made of that unquantized."""
+    """Whether a config.json is of the target's original, or of an unquantized conversion."""
     own, theirs = _text(config), _text(target)
     sizes = [own.get(size) for size in _SIZES]
     same = None not in sizes and sizes == [theirs.get(size) for size in _SIZES]
@@ -33,8 +33,8 @@ def is_same_model(config: Config, target: Config) -> bool:
 
 
 def mtp_tensors(names: Iterable[str], config: Config) -> list[str]:
-    """Those of the layers, without their copies of the target's: Qwen's are called so, and those of others
-    stand behind the last layer."""
+    """The MTP tensors among `names`, without copies of the target's: Qwen's are named `mtp.`, others are
+    layers after the target's last one."""
     layers, found = int(_text(config).get("num_hidden_layers", 0)), []
     for name in names:
         match = _NAME.search(name)
@@ -45,9 +45,9 @@ def mtp_tensors(names: Iterable[str], config: Config) -> list[str]:
 
 
 def mtp_files(folder: Path) -> dict[str, list[str]]:
-    """Tensors of the layers by file, as the index tells; without one, as the only file does.
+    """Names of the MTP tensors by file, from the index or, without one, from the only weight file.
 
-    Some of the files may not be here.
+    The files may not be downloaded yet.
     """
     config, weights = read_json(folder / "config.json") or {}, folder / WEIGHTS
     places = (read_json(folder / INDEX) or {}).get("weight_map")
@@ -60,7 +60,7 @@ def mtp_files(folder: Path) -> dict[str, list[str]]:
 
 
 def check_mtp(folder: Path) -> None:
-    """Raise BrokenFiles where a file of the layers is missing or damaged."""
+    """Raise BrokenFiles if a file with MTP layers is missing or damaged."""
     for name in mtp_files(folder):
         if not (folder / name).is_file():
             raise BrokenFiles(f"{folder} lacks {name}, which holds its multi-token prediction layers.")
@@ -68,18 +68,18 @@ def check_mtp(folder: Path) -> None:
 
 
 def is_original(draft: Path, target: Path) -> bool:
-    """Whether a folder has the files of the target's original, such layers among them."""
+    """Whether `draft` is the target's original, with MTP layers."""
     configs = [read_json(each / "config.json") or {} if each.is_dir() else {} for each in (draft, target)]
     return is_same_model(*configs) and bool(mtp_files(draft))
 
 
 def place_of(target: Source) -> Path:
-    """Where such layers of a target are kept: among its own drafters, which need not be named."""
+    """Where a target's extracted MTP layers are kept: among its own drafters."""
     return own_drafters_folder() / target_name(target) / MTP
 
 
 def taken_from(target: Source, original: Source) -> Path | None:
-    """The folder with the layers that were taken from this repository; None: they were not."""
+    """The folder with the MTP layers extracted from this repository; None if there is none."""
     folder = place_of(target)
     try:
         facts = (read_json(folder / "config.json") or {}).get("mlx_spec")

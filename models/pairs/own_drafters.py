@@ -1,4 +1,4 @@
-"""Drafters that belong to a target without being named: shipped with the program, or trained here."""
+"""A target's own drafters, loaded without being named: shipped with the program, or trained here."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 
 CHARACTERS = "characters"
-"""What a draft model reads (`mlx_spec.reads` in its config.json) that reads no tokens of its target's."""
+"""`mlx_spec.reads` in the config.json of a draft model that reads characters, not the target's tokens."""
 
 
 def target_name(target: Source) -> str:
@@ -21,11 +21,11 @@ def target_name(target: Source) -> str:
 
 
 def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
-    """Folders by the kind of drafter in them, a person's own in the place of shipped ones; and what is wrong
-    with those that are left out. One that reads characters is none of them: it drafts where it is named.
+    """Folders by kind of drafter, the user's replacing shipped ones; and why others are left out. Models that
+    read characters are not included: they draft only when named.
 
-    `mlx_spec.target` in a folder's config.json names the target it was made for, as `target_name`, repository
-    or folder; without it, the folder's place says so.
+    `mlx_spec.target` in a folder's config.json names the target it was made for: its `target_name`,
+    repository or folder. Without it, the folder's place decides.
     """
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
@@ -40,7 +40,7 @@ def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
 
 
 def _folders(name: str) -> Iterator[Path]:
-    """Later ones take the place of earlier ones."""
+    """Later folders replace earlier ones of the same kind."""
     shipped, own = shipped_drafters_folder() / name, own_drafters_folder() / name
     if shipped.is_dir():
         yield shipped
@@ -49,7 +49,7 @@ def _folders(name: str) -> Iterator[Path]:
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    """What training noted."""
+    """What training noted in config.json."""
     facts = (read_json(folder / "config.json") or {}).get("mlx_spec")
     return facts if isinstance(facts, dict) else {}
 

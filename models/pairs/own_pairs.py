@@ -1,5 +1,5 @@
-"""Pairs that a person put together from two repositories or folders: kept in a small file of our own,
-in the catalogue's format, and found by name like the others."""
+"""The user's own pairs of two repositories or folders: kept in a small file in the catalogue's format, and
+found by name like the catalogue's."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ from models.size_text import size_text
 _CONTEXT = 4096
 _ACTIVATION_BYTES = 300_000_000
 _LARGEST_COUNT = 1_000_000
-"""Of layers, heads or their width; what a config.json has beyond is damage."""
+"""Largest plausible number of layers or heads, or head width; larger values are ignored."""
 
 
 def name_own(spec: PairSpec) -> PairSpec:
-    """The pair with a name of its own: its target's, with a number if need be.
+    """The pair with a unique name: its target's, with a number if that is taken.
 
-    Raises BadSource for a pair that is known already.
+    Raises BadSource if the pair exists already.
     """
     pairs = {pair.name: pair for pair in all_pairs()}
     for pair in pairs.values():
@@ -40,9 +40,13 @@ def name_own(spec: PairSpec) -> PairSpec:
 
 
 def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
-    """What is known of a pair after `models.hub.download.check`, whose last progress has the `downloads`.
+    """The catalogue entry for a pair after `models.hub.download.check`.
 
-    Raises BadSource where the draft's weights take no less room than the target's.
+    Args:
+        downloads: bytes per model, from the last progress of `check`.
+
+    Raises:
+        BadSource: the draft's weights are not smaller than the target's.
     """
     download = caches = 0
     weights: list[int] = []
@@ -66,7 +70,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
             f"The draft {spec.draft} ({draft}) is not smaller than the target {spec.target} ({target}): "
             "nothing would be gained. Swap them, or name a smaller draft."
         )
-    # The catalogue's draft for such a target is of the target's family.
+    # The target's family is that of the draft that the catalogue suggests for it.
     fitting = fitting_draft(spec.target)
     families = (pair.family for pair in all_pairs() if fitting and pair.draft and pair.draft.repo == fitting)
     return Pair(
@@ -85,13 +89,13 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
 
 
 def add_own(pair: Pair) -> None:
-    """Keep a pair that the user put together. After an OSError the list is as it was."""
+    """Add a pair to the user's own. An OSError leaves the list unchanged."""
     fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft or "none")}
     _change(lambda tables: [*tables, fields])
 
 
 def forget_own(name: str) -> None:
-    """Take a pair out of the list; no file of its models is touched. After an OSError it is as it was."""
+    """Remove a pair from the user's own; its models stay. An OSError leaves the list unchanged."""
     _change(lambda tables: [table for table in tables if table["name"] != name])
 
 
@@ -102,7 +106,7 @@ def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> 
 
 
 def cache_bytes(config: dict[str, Any]) -> int:
-    """Of keys and values in 16 bit at 4096 tokens; 0 where the config has not the usual names."""
+    """Bytes of 16-bit keys and values at 4096 tokens; 0 if the config lacks the usual names."""
     text = config.get("text_config") or config
 
     def number(name: str) -> int:

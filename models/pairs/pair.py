@@ -1,4 +1,4 @@
-"""What a pair is: where its target and its draft come from. Knows no disk, network or model."""
+"""A pair: the sources of its target and its draft. Loads and downloads nothing."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from models.errors import BadSource
 
 BITS = (2, 3, 4, 5, 6, 8, 16)
-"""That weights of heads may have."""
+"""Allowed bits per weight of heads."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
@@ -17,7 +17,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 @dataclass(frozen=True, slots=True)
 class Source:
     """A model: a Hub repository (`org/name`) with a branch, tag or commit, or the absolute path of a folder
-    or a GGUF file."""
+    or GGUF file."""
 
     repo: str
     revision: str | None = None
@@ -41,11 +41,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class PairSpec:
-    """A target and the draft that guesses ahead for it; without one lookup and plain decoding remain.
+    """A target and its draft, if any.
 
-    The name is the catalogue's, else the target's. `draft_head`: among how many of the most frequent tokens
-    the draft guesses; None: all. `drafters`: folders of others (`folder.py`), one of a kind.
-    `drafter_bits`: of the weights of heads that come unquantized; 16 keeps them; None: the target's.
+    The name is the catalogue's, else the target's. `draft_head`: how many of the most frequent tokens the
+    draft chooses among; None: all. `drafters`: folders of further drafters (`folder.py`), one of a kind.
+    `drafter_bits`: bits per weight for heads stored unquantized; 16 keeps them; None: as the target.
     """
 
     name: str
@@ -55,7 +55,7 @@ class PairSpec:
     drafters: tuple[Source, ...] = ()
     drafter_bits: int | None = None
     documents: tuple[str, ...] = field(default=(), compare=False)
-    """Absolute paths of folders and files that it may draft from. The pair is the same without them."""
+    """Absolute paths of folders and files to draft from; ignored when pairs are compared."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -65,7 +65,7 @@ class PairSpec:
         return (self.target, self.draft)
 
     def as_json(self) -> dict[str, Any]:
-        """Name and sources, as reports of measurements name the pair; of documents only how many places."""
+        """Name and sources for reports of measurements; of documents only their number."""
         draft = str(self.draft) if self.draft else None
         named: dict[str, Any] = (
             {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
@@ -78,14 +78,14 @@ class PairSpec:
 
 
 def check_bits(bits: int | None) -> int | None:
-    """What `PairSpec.drafter_bits` may be; else BadSource."""
+    """The bits, if `PairSpec.drafter_bits` allows them; else BadSource."""
     if bits is not None and bits not in BITS:
         raise BadSource(f"--drafter-bits is {bits}; give {', '.join(map(str, BITS[:-1]))} or {BITS[-1]}.")
     return bits
 
 
 def read_source(text: str, revision: str | None = None) -> Source:
-    """`org/name`, `org/name@revision`, a folder or a GGUF file, as a person types it; else BadSource."""
+    """Parse what the user typed: `org/name`, `org/name@revision`, a folder or a GGUF file; else BadSource."""
     path = os.path.expanduser(text)
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
         if revision:

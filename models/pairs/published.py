@@ -1,4 +1,4 @@
-"""Drafters that others published, for targets of the catalogue: reads published.toml, which explains them."""
+"""Drafters published by others for targets of the catalogue, from published.toml, which has the details."""
 
 import tomllib
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Layout:
     head_dim: int
     vocab: int
     target: int = 0
-    """Numbers of the target's hidden states, where an assistant reads wider ones than its own."""
+    """Width of the target's hidden states, for assistants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A published acceptance: `accepted` by position, each with all before it, else with `drafted` tokens the
-    `tokens` of a round or the accepted share of drafted tokens, `rate`.
+    """A published acceptance. Either `accepted`: by position, the chance that all tokens up to it are
+    accepted; or for `drafted` tokens per round, the mean `tokens` of a round or the acceptance rate `rate`.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Nobody here has fetched it: its name stands in `source`."""
+    """A published drafter. We have not fetched it; `source` is where its repository is named."""
 
     repo: str
     kind: str
@@ -48,30 +48,30 @@ class Published:
     targets: tuple[str, ...]
     source: str
     layout: Layout | None
-    """None where its sizes are not known."""
+    """None if unknown."""
     vocab: int | None = None
-    """Tokens that it guesses among; None: the layout's."""
+    """Size of its output vocabulary; None: the layout's."""
     taps: int | None = None
-    """Layers of the target that it reads; None: as many as its kind has."""
+    """Number of the target's layers that it reads; None: its kind's default."""
     bits: float | None = None
-    """Per weight as stored, scales included; None: as many as the target's."""
+    """Per weight when loaded, scales included; None: as the target's."""
     bytes: int | None = None
-    """As published; None: not said."""
+    """File size as published; None: unknown."""
     copies: int = 0
-    """Matrices of the target's vocabulary in its file that are not read."""
+    """Unused copies of the target's embedding or output matrix in its file."""
     licence: str = ""
     rounds: tuple[Round, ...] = ()
 
 
 def published_for(target: Source) -> list[Published]:
-    """Those for a target, going by its name, in the file's order."""
+    """The published drafters for a target, matched by its name, in the file's order."""
     name = Path(target.repo).name.lower()
     return [drafter for drafter in all_published() if any(part in name for part in drafter.targets)]
 
 
 @cache
 def all_published() -> tuple[Published, ...]:
-    """Every published drafter that this program knows by name."""
+    """All entries of published.toml."""
     return tuple(_published(table) for table in _tables()["drafter"])
 
 

@@ -1,4 +1,4 @@
-"""From what a person names (a pair, a target, a draft, a revision) to a PairSpec."""
+"""From the user's arguments (a pair, a target, a draft, a revision) to a PairSpec."""
 
 import os
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ def resolve(
     """A pair of the catalogue by its name, or a target with a draft; without both the default one.
 
     Args:
-        draft: Hub repository, folder, or `none`; beside a name it replaces the pair's own draft.
-        revision: of the target. A draft's own is written `org/name@revision`.
-        draft_head: how many of the most frequent tokens the draft guesses among; None is all.
-        drafters: folders of drafters, one of a kind; one that holds a model is the draft.
+        draft: Hub repository, folder, or `none`; with `name` it replaces the pair's own draft.
+        revision: the target's. A draft's is written `org/name@revision`.
+        draft_head: how many of the most frequent tokens the draft chooses among; None: all.
+        drafters: folders of drafters, one of a kind; a folder with a whole model is the draft.
 
     Raises:
         UnknownPair: no pair of that name.
-        BadSource: what was named contradicts itself, or is neither a folder nor a repository name.
-        ModelsError: a drafter's folder is not whole.
+        BadSource: the arguments conflict, or one is neither a folder nor a repository name.
+        ModelsError: a drafter's folder is incomplete or broken.
     """
     if revision is not None and not revision.strip():
         raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
@@ -62,7 +62,7 @@ def resolve(
 
 
 def _by_kind(drafters: Sequence[str]) -> dict[str, Source]:
-    """Folders of drafters by what is in them."""
+    """The drafters' folders by kind."""
     sources = dict[str, Source]()
     for source in map(drafter_source, drafters):
         kind = check_drafter(Path(source.repo))
@@ -85,7 +85,7 @@ def _draft(text: str) -> Source | None:
 
 
 def target_spec(text: str) -> PairSpec:
-    """A target alone: that of a pair, by its name, or a repository, folder or GGUF file."""
+    """A target without a draft: the target of a pair by name, or a repository, folder or GGUF file."""
     if "/" in text or os.path.exists(text):
         return _from_sources(text, "none", None)
     return replace(find(text).spec, draft=None)

@@ -1,4 +1,4 @@
-"""Apple's chips as far as decoding speed goes: reads chips.toml, finds a chip by the name people use."""
+"""Apple's chips as they matter for decoding speed: reads chips.toml, finds a chip by name."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ _NAMED = re.compile(r"(?:apple\s+)?(m\d+(?:\s+(?:pro|max|ultra))?)(?:\D+(\d+)\D*
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One entry of chips.toml, which explains the fields; bandwidth in GB/s."""
+    """An entry of chips.toml, which describes the fields; bandwidth in GB/s."""
 
     name: str
     generation: int
@@ -30,10 +30,10 @@ def all_chips() -> tuple[Chip, ...]:
 def find_chip(text: str, gpu_cores: int | None = None) -> Chip:
     """The chip of a name: `M4 Pro`, `Apple M4 Max`, `M4 Max 32` or `M4 Max, 32 GPU cores`.
 
-    The one with the larger bandwidth, where the number of cores would decide and is not known.
+    Of several with this name, the one with the larger bandwidth if the number of cores is not given.
 
     Raises:
-        BadChoice: no such chip, or not with that number of cores; the message names those that are known.
+        BadChoice: no such chip, or not with that number of cores; the message lists the known ones.
     """
     read = _NAMED.fullmatch(text.strip())
     name = " ".join(read[1].split()) if read else ""

@@ -1,4 +1,4 @@
-"""Does a pair fit this machine, and if not, why not."""
+"""Whether a pair fits this machine, and why not."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,11 +22,11 @@ class Fit:
     verdict: Verdict
     why: str
     memory_share: float
-    """Above 1 it is not enough."""
+    """Needed memory as a share of the machine's; above 1 it does not fit."""
 
 
 def fit(pair: Pair, machine: Machine | None = None) -> Fit:
-    """Memory first, then the disk for what is not installed."""
+    """Checks memory first, then disk space for the download."""
     machine = machine or this_machine()
     needed = memory_needed(pair, machine)
     share = needed / machine.memory_bytes
@@ -45,7 +45,7 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
 
 
 def memory_needed(pair: Pair, machine: Machine) -> int:
-    """Bytes at 4096 tokens of context. Without Metal weights grow to 32 bits and caches double."""
+    """Bytes at 4096 tokens of context. Without Metal weights become float32 and caches double."""
     if machine.has_metal or not pair.download_bytes:
         return pair.memory_bytes
     bits = pair.quantization.removesuffix("-bit")

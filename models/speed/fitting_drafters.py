@@ -1,7 +1,7 @@
-"""Which drafters a target has, of what size, and what they should bring on a Mac.
+"""A target's drafters with their sizes and predicted speeds on a Mac.
 
-Draft models of the catalogue, drafters that others published, heads that ship or were trained here. Reads
-small files; imports no MLX.
+Draft models of the catalogue, published drafters, and heads shipped or trained here. Reads small files;
+imports no MLX.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,37 +30,38 @@ _NO_RATES = "not predicted: its training measured no acceptance, or it is of ano
 @dataclass(frozen=True, slots=True)
 class FittingDrafter:
     kind: str
-    """As in `models.pairs.folder`."""
+    """As in `models.pairs.drafter_kinds`."""
     source: str
-    """A repository, or what becomes of it: `ships with the program`, `trained here`."""
+    """A repository, or its origin: `ships with the program`, `trained here`."""
     here: bool
+    """Whether it is installed."""
     bytes: int | None = None
-    """Of its weights; None where we do not know."""
+    """Of its weights; None if unknown."""
     gain: float | None = None
-    """Predicted speed relative to plain decoding; None where nothing is predicted. 1: no gain."""
+    """Predicted speed relative to plain decoding, 1 for no gain; None without a prediction."""
     accepted: float | None = None
-    """How often its first token was accepted on texts that its training left out."""
+    """Acceptance rate of its first drafted token on texts held out of its training."""
     speed: float | None = None
     """Predicted, tokens per second."""
     range: tuple[float, float] | None = None
-    """As close as four of five published speeds came to their predictions."""
+    """Of the speed: four of five published speeds lie this close to their predictions."""
     why: str = ""
-    """Its place: what the prediction rests on, or why there is none."""
+    """The basis of the prediction, or why there is none."""
     named_in: str = ""
-    """Where the name of a repository that nobody here has fetched stands; empty: nothing to fetch."""
+    """The source that names a repository we have not fetched; empty: nothing to fetch."""
     licence: str = ""
-    """Of its weights; empty where no source says one."""
+    """Of its weights; empty if no source names one."""
 
 
 NOTICEABLE = 0.02
-"""Gains below this share are called none."""
+"""A gain below this share counts as no gain."""
 _BY_KIND = ("dspark", "dflash2", "dflash", "mtp", "assistant", EAGLE, "peagle", PARD, MODEL)
-"""The order of those that are not predicted (docs/drafters.md)."""
+"""The order of drafters without a prediction (docs/drafters.md)."""
 
 
 def fitting_drafters(pair: Pair, chip: Chip | None) -> list[FittingDrafter]:
-    """Of the pair's target, the one to try first at the head: by predicted gain, then those without a
-    prediction by kind, then those that should bring nothing."""
+    """The drafters of the pair's target, best first: those with a predicted gain, then those without a
+    prediction by kind, then those predicted not to gain."""
     return sorted([*_models(pair, chip), *_own(pair, chip), *_published(pair, chip)], key=_place)
 
 
@@ -149,7 +150,7 @@ def _why_none(drafter: Published, target: Model | None) -> str:
 
 
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
-    """On the disk where it is here, else by its shape in the pair's format."""
+    """Bytes on disk if installed, else computed from its shape in the pair's format; None if unknown."""
     if find_folder(draft):
         return _bytes_here(draft)
     model = model_of(draft, pair.quantization)
@@ -157,7 +158,7 @@ def _model_bytes(draft: Source, pair: Pair) -> int | None:
 
 
 def _bytes_here(source: Source) -> int | None:
-    """Of its weights on the disk; None where they are not here, or not whole."""
+    """Bytes of its weights on disk; None if not installed or not whole."""
     folder = find_folder(source)
     try:
         return check_folder(folder) if folder else None
@@ -166,7 +167,7 @@ def _bytes_here(source: Source) -> int | None:
 
 
 def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Published | None:
-    """The head that a config.json describes; None where it tells too little."""
+    """The EAGLE-3 head that a config.json describes; None if it lacks sizes."""
     quantization = config.get("quantization")
     bits = f"{quantization['bits']}-bit" if isinstance(quantization, dict) else "fp16"
     try:

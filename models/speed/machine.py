@@ -1,4 +1,4 @@
-"""What this machine offers to models: memory, disk, its chip. Imports no MLX, so that any process may ask."""
+"""This machine's memory, free disk and chip. Imports no MLX, so any process may use it."""
 
 import os
 import re
@@ -19,36 +19,34 @@ _METAL_SHARE = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Room for models."""
-
     memory_bytes: int
     """Metal's recommended working set, or physical memory without Metal."""
     disk_bytes: int
     """Free on the disk of the Hub's cache."""
     has_metal: bool
-    """Without it weights are loaded as float32."""
+    """Without Metal weights are loaded as float32."""
 
 
 def this_machine() -> Machine:
-    """Memory is asked for once; free disk every time."""
+    """Memory is read once and cached; free disk is read every time."""
     memory, has_metal = _memory()
     return Machine(memory, free_disk(hub_cache()), has_metal)
 
 
 def free_disk(folder: Path) -> int:
-    """Free bytes where the folder is or would be, as far as it may be seen."""
+    """Free bytes on the disk of the folder, which may not exist: its nearest visible parent decides."""
     existing = next(place for place in (folder, *folder.parents) if os.path.isdir(place))
     return shutil.disk_usage(existing).free
 
 
 def physical_memory() -> int:
-    """Bytes, in use or not."""
+    """Total bytes, in use or not."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @cache
 def chip_name() -> str | None:
-    """What a Mac calls its processor, `Apple M4 Pro`; None on other machines."""
+    """The Mac's processor name, `Apple M4 Pro`; None on other machines."""
     if sys.platform != "darwin":
         return None
     return output_of("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string").strip() or None
@@ -56,7 +54,7 @@ def chip_name() -> str | None:
 
 @cache
 def this_chip() -> Chip | None:
-    """This Mac's line in the table of chips; None on other machines and for chips it does not hold."""
+    """This Mac's entry in chips.toml; None on other machines and for unknown chips."""
     name = chip_name()
     if name is None:
         return None
@@ -69,7 +67,7 @@ def this_chip() -> Chip | None:
 
 
 def output_of(*command: str, seconds: float = 5) -> str:
-    """What a program prints; empty where it cannot be run, or takes too long."""
+    """A program's output; empty if it cannot be run or takes too long."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=seconds).stdout
     except (OSError, subprocess.TimeoutExpired):

@@ -1,13 +1,13 @@
-"""What heads, blocks and layers for a target should bring on a Mac: a prediction, as in roofline.py.
+"""Predicted speeds of published heads, blocks and MTP layers on a Mac, by the model of roofline.py.
 
 - EAGLE-3 (Li et al. 2025, arXiv 2503.01840): one layer over the target's own features, outputs of three of
   its layers joined by `fc`, and a head of its own over the target's most frequent tokens. Its first pass has
   length + 1 rows of features and gives the first drafted token; each further token is one row without `fc`.
-- MTP: one layer of the target's kind, read once per drafted token together with the target's output rows;
+- MTP: one layer like the target's, read once per drafted token together with the target's output matrix;
   its first pass has length + 1 rows.
-- DFlash, DFlash2, DSpark: one pass of the block's layers and of the target's output rows over the block;
-  DSpark reads its table of pairs once more per token. DFlash2's convolutions and choice are left out: small.
-- Gemma 4's assistants: four layers and output rows of their own per drafted token; keys and values are the
+- DFlash, DFlash2, DSpark: one pass of the block's layers and the target's output matrix over the block;
+  DSpark also reads its Markov table once per token. DFlash2's convolutions and selector are small: ignored.
+- Gemma 4's assistants: four layers and their own output matrix per drafted token; keys and values are the
   target's.
 
 Pure functions of tables; imports no MLX.
@@ -34,28 +34,29 @@ from models.speed.roofline import (
 
 EAGLE = "eagle"
 TAPS = 3
-"""Layers of the target that an EAGLE-3 head reads, where it does not say otherwise."""
+"""Default number of the target's layers that an EAGLE-3 head reads."""
 BLOCK_LAYERS = 5
-"""Of z-lab's and DeepSpec's blocks, each of which also reads this many layers of the target."""
+"""Layers of z-lab's and DeepSpec's blocks; they also read this many layers of the target."""
 ASSISTANT_LAYERS = 4
-"""Of Gemma 4's assistants; the last attends to all of the text with heads twice as wide."""
+"""Layers of Gemma 4's assistants; the last has full attention, with heads twice as wide."""
 TABLE_RANK = 256
-"""Of DSpark's table (DeepSpec's markov_rank)."""
+"""Rank of DSpark's Markov table (DeepSpec's markov_rank)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Tokens per second, predicted; the range as `models.speed.roofline.Expectation` has it."""
+    """A predicted speed in tokens per second; `range` as in `models.speed.roofline.Expectation`."""
 
     speed: float
     range: tuple[float, float]
     length: int
-    """Drafted per round; 0: drafting should not pay."""
+    """Draft length; 0: drafting does not pay."""
 
 
 def predicted(drafter: Published, target: Model, chip: Chip, error: str = "block_error") -> Gain | None:
-    """At the middle of the published acceptances; None without any, or without its sizes. `error`: the name
-    in fitted.toml of how far such predictions are off."""
+    """The prediction at the median of the published acceptances; None without any, or without a layout.
+
+    `error`: the key in fitted.toml of the prediction error."""
     if drafter.layout is None or not drafter.rounds:
         return None
     found = sorted(best(drafter, each, target, chip) for each in drafter.rounds)
@@ -67,7 +68,7 @@ def predicted(drafter: Published, target: Model, chip: Chip, error: str = "block
 
 
 def weight_bytes(drafter: Published) -> int | None:
-    """Of its file, as published, else computed with 16 bits per weight; None without its sizes."""
+    """Bytes of its file, as published, else computed at 16 bits per weight; None without a layout."""
     if drafter.bytes is not None:
         return drafter.bytes
     if drafter.kind == PARD:
@@ -80,8 +81,8 @@ def weight_bytes(drafter: Published) -> int | None:
 
 
 def tokens(known: Round, length: int) -> float:
-    """Of a round that drafts `length`: the accepted ones and the bonus. Where only the mean of a round is
-    published, each token is accepted with the same chance, given those before."""
+    """Tokens of a round with this draft length: the accepted ones and the bonus. If only a round's mean is
+    published, every position gets the same acceptance rate."""
     if known.accepted:
         return 1 + sum(known.accepted[:length])
     a_round = known.tokens or 1 + known.rate * known.drafted
@@ -91,7 +92,7 @@ def tokens(known: Round, length: int) -> float:
 def best(
     drafter: Published, known: Round, target: Model, chip: Chip, context: int = CONTEXT
 ) -> tuple[float, int]:
-    """The most tokens per second, and the draft length that brings them; 0: drafting should not pay."""
+    """The highest speed in tokens per second, and its draft length; 0: drafting does not pay."""
     lengths = range(1, (len(known.accepted) or known.drafted) + 1)
     drafted = (tokens(known, k) / round_seconds(drafter, target, chip, k, context) for k in lengths)
     return fastest([1 / pass_seconds(target, chip, context=context), *drafted])
@@ -100,7 +101,7 @@ def best(
 def round_seconds(
     drafter: Published, target: Model, chip: Chip, length: int, context: int = CONTEXT
 ) -> float:
-    """A round that drafts `length` tokens. The drafter has a layout."""
+    """Seconds of a round with this draft length. The drafter must have a layout."""
     layout, rows = drafter.layout, length + 1
     assert layout is not None, f"published.toml has no layout for {drafter.repo}"
     kv = 2 * layout.kv_heads * layout.head_dim * 2
@@ -126,19 +127,21 @@ def round_seconds(
 
 
 def parameters(drafter: Published, layout: Layout) -> int:
-    """Of what is in the drafter's file; embeddings are the target's, and output rows but an assistant's."""
+    """Parameters in the drafter's file. Embeddings are the target's, and output matrices too, except for
+    EAGLE-3 heads and assistants."""
     if drafter.kind == EAGLE:
         return step_parameters(drafter, layout) + _fc(drafter, layout)
-    if drafter.kind == "mtp":  # two vectors are joined; queries come with a gate of their size
+    if drafter.kind == "mtp":  # `fc` joins two vectors; attention has an output gate of the queries' size
         return 2 * layout.hidden**2 + _layer(layout, queries=2)
     if drafter.kind == "assistant":
         return _assistant(layout)
-    # DSpark's table is two matrices: of the token before, and of the next.
+    # DSpark's table is two matrices: for the previous token, and for the next.
     return BLOCK_LAYERS * (layout.hidden**2 + _layer(layout)) + 2 * _table(drafter, layout)
 
 
 def step_parameters(drafter: Published, layout: Layout) -> int:
-    """What a drafted token reads of an EAGLE-3 head. Queries, keys, values are of embedding and feature."""
+    """Parameters of an EAGLE-3 head read per drafted token. Queries, keys and values have two inputs: the
+    embedding and the feature."""
     more_inputs = layout.hidden * (layout.heads + 2 * layout.kv_heads) * layout.head_dim
     return _layer(layout) + more_inputs + (drafter.vocab or layout.vocab) * layout.hidden
 
@@ -152,13 +155,13 @@ def _table(drafter: Published, layout: Layout) -> int:
 
 
 def _assistant(layout: Layout) -> int:
-    """Queries alone; two vectors of the target's width are read, and one is given back."""
+    """No keys and values of its own; it reads two vectors of the target's width and writes one."""
     attention = 2 * (ASSISTANT_LAYERS + 1) * layout.heads * layout.head_dim
     rows = layout.vocab + 3 * layout.target + attention + 3 * ASSISTANT_LAYERS * layout.intermediate
     return layout.hidden * rows
 
 
 def _layer(layout: Layout, *, queries: int = 1) -> int:
-    """Queries, keys, values and output; gate, up and down."""
+    """Parameters of attention (queries, keys, values, output) and MLP (gate, up, down)."""
     attention = (queries + 1) * layout.heads + 2 * layout.kv_heads
     return layout.hidden * (attention * layout.head_dim + 3 * layout.intermediate)

@@ -1,9 +1,9 @@
-"""What decoding speed to expect on a Mac, before anything is downloaded: a prediction, never a measurement.
+"""Predicted decoding speed on a Mac, before anything is downloaded or measured.
 
-A pass reads all weights and the context's keys and values once, at a share of the memory's bandwidth, and
-launches the kernels of every layer. A round of drafting is `length` passes of the draft and one of the target
-over length + 1 rows, which costs more than one row by a published curve. Three constants are fitted to
-published speeds (benchmarks/calibration.py, fitted.toml); docs/roofline.md shows how well they fit.
+A pass reads all weights and the context's keys and values once, at a share of the memory bandwidth, and
+launches the kernels of every layer. A round is `length` passes of the draft and one verify pass of the target
+over length + 1 rows, whose extra cost follows a published curve. Three constants are fitted to published
+speeds (benchmarks/calibration.py, fitted.toml); docs/roofline.md shows how well they fit.
 
 Pure functions of tables; imports no MLX.
 """
@@ -21,16 +21,16 @@ from models.pairs.pair import Source
 from models.speed.chips import Chip
 
 CONTEXT = 1024
-"""Tokens read before, for which speeds are given."""
+"""Tokens of context for which speeds are predicted."""
 LONGEST_DRAFT = 8
 ROUND_SECONDS = 0.25e-3
-"""Of the host, once a round: what a read costs at least (ml-explore/mlx#4265, M3 Ultra)."""
+"""Host time per round: the least that a read costs (ml-explore/mlx#4265, M3 Ultra)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Fitted: the share of the memory's bandwidth that is reached, the launch of a layer's kernels, and more
-    for a layer with experts, a recurrent state or norms on both sides.
+    """Fitted: the reached share of the memory bandwidth, the time to launch a layer's kernels, and the extra
+    time for a special layer: experts, a recurrent state, or norms on both sides.
     """
 
     bandwidth_share: float
@@ -40,7 +40,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one decoded token reads of a model: one entry of shapes.toml, which explains the fields."""
+    """What decoding one token reads of a model: an entry of shapes.toml, which describes the fields."""
 
     names: list[str]
     parameters: float
@@ -52,13 +52,13 @@ class Shape:
 
     @property
     def special_layers(self) -> int:
-        """Layers that launch more kernels than Llama's; one that is special twice counts twice."""
+        """Layers that launch more kernels than Llama's; a layer special in two ways counts twice."""
         return self.experts + self.recurrent + self.sandwich
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model as it is stored; bits per weight include scales."""
+    """A stored model; bits per weight include scales."""
 
     shape: Shape
     bits: float
@@ -66,7 +66,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A published chance that a drafted token is accepted, given that those before it in the round were."""
+    """A published acceptance rate: the chance that a drafted token is accepted if all before it were."""
 
     family: str
     category: str
@@ -76,7 +76,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceRange:
-    """Of a family; where nothing was published for it, of all others."""
+    """Acceptance rates of a family; `published` is False if none are known, then those of all others."""
 
     low: float
     middle: float
@@ -97,11 +97,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Predicted tokens per second of a pair on a chip, while decoding.
+    """Predicted decoding speed of a pair on a chip, in tokens per second.
 
-    Four of five published speeds lie within such ranges. `drafted` is at the middle of the family's
-    acceptances and the best length for it; its range is as wide as these acceptances, each at its own best
-    length, and not below plain's, because `auto` falls back to plain. Length 0: drafting should not pay.
+    Four of five published speeds lie within such ranges. `drafted` is the speed at the family's median
+    acceptance rate, at its best draft length. Its range covers the family's lowest and highest rates, each at
+    its own best length, but not less than plain's, because `auto` falls back to plain. Length 0: drafting
+    does not pay.
     """
 
     chip: Chip
@@ -115,14 +116,14 @@ class Expectation:
 
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
-    """The prediction for a pair; None where we do not know the models' shapes or format."""
+    """The prediction for a pair; None if a model's shape or format is unknown."""
     target, draft = (source and model_of(source, pair.quantization) for source in (pair.target, pair.draft))
     if target is None or (pair.draft and draft is None):
         return None
     rate = acceptance_of(pair.family)
     plain = 1 / pass_seconds(target, chip)
     plain_range = _around(plain, _table("fitted")["plain_error"])
-    if draft is None:  # what lookup finds to copy is not predicted
+    if draft is None:  # the gain from lookup is not predicted
         return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     within = plain_range
@@ -138,8 +139,8 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
 
 
 def model_of(source: Source, quantization: str) -> Model | None:
-    """A pair's model; None where we do not know its shape or format."""
-    # The built-in models live in folders, which say nothing; the catalogue's names do.
+    """A pair's model; None if its shape or format is unknown."""
+    # The built-in models are local folders; shapes.toml has them by their names in the catalogue.
     shape = find_shape(f"builtin/{Path(source.repo).name}" if source.is_local else source.repo)
     formats = _table("roofline")["formats"]
     return Model(shape, formats[quantization]) if shape and quantization in formats else None
@@ -148,27 +149,27 @@ def model_of(source: Source, quantization: str) -> Model | None:
 def drafted_range(
     plain: float, drafted: float, lowest: float, highest: float, error: str = "drafted_error"
 ) -> tuple[float, float]:
-    """As wide as this error of fitted.toml and as the speeds of the least and the most acceptance, and not
-    below plain's."""
+    """The range of a predicted speed: it covers the prediction error (a key of fitted.toml) and the speeds at
+    the lowest and highest acceptance rate, but not less than plain's range."""
     low, high = _around(drafted, _table("fitted")[error])
     least = _around(plain, _table("fitted")["plain_error"])[0]
     return max(min(low, lowest), least), max(high, highest)
 
 
 def _around(predicted: float, error: float) -> tuple[float, float]:
-    """The speeds of which the prediction is off by at most this share."""
+    """The speeds for which the prediction would be off by exactly this share, too high or too low."""
     return predicted / (1 + error), predicted / (1 - error)
 
 
 def _best(target: Model, draft: Model, chip: Chip, rate: float) -> tuple[float, int]:
-    """The most tokens per second, and the draft length that brings them."""
+    """The highest speed in tokens per second, and its draft length; 0: plain decoding."""
     lengths = range(1, LONGEST_DRAFT + 1)
     drafted = (expected_tokens(rate, k) / round_seconds(target, draft, chip, k) for k in lengths)
     return fastest([1 / pass_seconds(target, chip), *drafted])
 
 
 def fastest(speeds: Sequence[float]) -> tuple[float, int]:
-    """The highest speed and its draft length, of speeds by draft length."""
+    """The highest speed and its draft length, from speeds by draft length."""
     return max(speeds), speeds.index(max(speeds))
 
 
@@ -180,7 +181,7 @@ def round_seconds(
     context: int = CONTEXT,
     constants: Constants | None = None,
 ) -> float:
-    """A round that drafts `length` tokens: the draft's steps, the target's pass, the host's read."""
+    """Seconds of a round with this draft length: the draft's steps, the verify pass, the host's read."""
     steps = length * pass_seconds(draft, chip, context=context, constants=constants)
     verify = pass_seconds(target, chip, rows=length + 1, context=context, constants=constants)
     return steps + verify + ROUND_SECONDS
@@ -189,7 +190,7 @@ def round_seconds(
 def pass_seconds(
     model: Model, chip: Chip, *, rows: int = 1, context: int = CONTEXT, constants: Constants | None = None
 ) -> float:
-    """One pass over `rows` tokens after `context` others."""
+    """Seconds of one pass over `rows` tokens after `context` others."""
     known = constants or fitted()
     bandwidth = known.bandwidth_share * chip.bandwidth * 1e9
     weights = model.shape.parameters * 1e9 * model.bits / 8 / bandwidth
@@ -198,16 +199,16 @@ def pass_seconds(
 
 
 def launch_seconds(model: Model, constants: Constants) -> float:
-    """What a pass takes however little there is to read."""
+    """Seconds to launch the kernels of a pass, however little it reads."""
     special = model.shape.special_layers * constants.special_layer_seconds
     return model.shape.layers * constants.layer_seconds + special
 
 
 def verify_cost(model: Model, chip: Chip, rows: int) -> float:
-    """Reading the weights for several rows, relative to one row.
+    """Cost of a pass over several rows, relative to one row.
 
-    Inferred for other bits per weight than were measured: what a further row costs is arithmetic on the
-    unpacked weights and the same for all formats, so it weighs less the more there is to read.
+    For more bits per weight than measured it is inferred: a further row costs arithmetic on the unpacked
+    weights, the same in all formats, so its relative cost falls as more bytes are read.
     """
     has_experts = bool(model.shape.experts)
     curves = _table("roofline")["verify"]
@@ -217,31 +218,31 @@ def verify_cost(model: Model, chip: Chip, rows: int) -> float:
 
 
 def _on_line(xs: list[float], ys: list[float], x: float) -> float:
-    """Between the points on a line; past the last one with the last line's slope."""
+    """Linear interpolation between points; past the last one with the last slope."""
     place = next((i for i in range(1, len(xs)) if x <= xs[i]), len(xs) - 1)
     slope = (ys[place] - ys[place - 1]) / (xs[place] - xs[place - 1])
     return ys[place] + slope * (x - xs[place])
 
 
 def acceptance_of(family: str) -> AcceptanceRange:
-    """The range of a family's published rates, or of all models but the built-in pair's."""
+    """The range of a family's published rates, or without any, of all families but the built-in pair's."""
     own = [a.rate for a in all_acceptances() if a.family == family]
     rates = own or [a.rate for a in all_acceptances() if a.family != BUILTIN_PAIR]
     return AcceptanceRange(min(rates), median(rates), max(rates), bool(own))
 
 
 def expected_tokens(rate: float, length: int) -> float:
-    """Tokens of a round that drafts `length`: the accepted ones and the bonus (Leviathan, 2211.17192)."""
+    """Mean tokens per round with this draft length: accepted and bonus (Leviathan, arXiv 2211.17192)."""
     return sum(rate**i for i in range(length + 1))
 
 
 def rate_of_share(share: float, length: int) -> float:
-    """The rate at which `share` of an answer's tokens are drafted ones, with rounds of this length."""
+    """The acceptance rate at which `share` of an answer's tokens are drafted ones, at this draft length."""
     return rate_of_tokens(1 / (1 - share), length)
 
 
 def rate_of_tokens(tokens: float, length: int) -> float:
-    """The rate at which a round that drafts `length` brings this many tokens, by bisection."""
+    """The acceptance rate at which a round of this draft length yields this many tokens, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -251,7 +252,7 @@ def rate_of_tokens(tokens: float, length: int) -> float:
 
 @cache
 def all_acceptances() -> tuple[Acceptance, ...]:
-    """Those of roofline.toml, which has them as rates, shares of the answer or accepted tokens a round."""
+    """The rates of roofline.toml, converted from shares of the answer and accepted tokens per round."""
     tables = _table("roofline")["acceptance"]
     return tuple(Acceptance(t["family"], t["category"], _rate(t), t["source"]) for t in tables)
 
@@ -265,7 +266,7 @@ def _rate(table: dict[str, Any]) -> float:
 
 
 def find_shape(model: str) -> Shape | None:
-    """The shape of a repository, folder or model name; None where we do not know it."""
+    """The shape by repository or model name; None if unknown."""
     tables = _table("shapes")["shape"]
     found = [(len(part), table) for table in tables for part in table["names"] if part in model.lower()]
     return Shape(**max(found, key=lambda item: item[0])[1]) if found else None

@@ -1,1 +1,1 @@
-"""Making a drafter for a target on this machine: what `mlx-spec train` does."""
+"""Training a drafter for a target on this machine: `mlx-spec train`."""

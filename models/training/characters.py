@@ -1,6 +1,6 @@
-"""A draft model that reads characters: bytes, and the special tokens of its target's chats.
+"""Training a draft model that reads characters: bytes, and the special tokens of its target's chats.
 
-It needs no vocabulary, so it is small wherever its target's is large; `foreign` drafts with it.
+Its vocabulary is tiny, so it is small even for a target with a large one; the `foreign` drafter runs it.
 """
 
 import json
@@ -27,15 +27,15 @@ from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
 LAYERS, WIDTH, HEAD = 4, 256, 64
-"""Where nothing is said: 3 million weights."""
+"""The default size: 3 million weights."""
 POSITIONS = 1024
-"""Characters that it looks back over."""
+"""Context length in characters."""
 TOKENS = 200
-"""The target's, of a text that is learnt from together: about as many characters as there are positions."""
+"""Target tokens per training sequence: about `POSITIONS` characters."""
 
 
 def character_model(shop: Workshop, request: TrainRequest) -> Work:
-    """Raises ModelsError: the target's tokens are not told by a tokenizer.json, or a size that cannot be."""
+    """Raises ModelsError: the target has no tokenizer.json, or the requested size is invalid."""
     with opened(shop.path) as target:
         tokenizer = read_tokenizer(target.folder)
     if not tokenizer.is_fast:
@@ -72,7 +72,7 @@ def character_model(shop: Workshop, request: TrainRequest) -> Work:
 
 
 def character_args(vocab: int, layers: int, width: int) -> ModelArgs:
-    """Raises BadChoice: a width that is no whole number of heads."""
+    """Raises BadChoice: the width is not a multiple of `HEAD`."""
     if width % HEAD:
         raise BadChoice(f"--width is {width}; its attention heads are {HEAD} wide: give a multiple.")
     return ModelArgs(
@@ -89,12 +89,13 @@ def character_args(vocab: int, layers: int, width: int) -> ModelArgs:
 
 
 def special_names(tokens: TokenBytes, ends: Sequence[str], template: str) -> list[str]:
-    """Of the target's special tokens: what ends a text, then those that its chats hold."""
+    """The special tokens to keep: end tokens, then those in the target's chat template."""
     return list(dict.fromkeys([*ends, *(name for name in tokens.special.values() if name in template)]))
 
 
 def spell(tokens: TokenBytes, named: Sequence[str], count: int) -> list[Sequence[int]]:
-    """Bytes of each of the target's `count` tokens; special ones follow them, or are left out."""
+    """By target token, its ids here: bytes 0 to 255, or 256 + i for the i-th of `named`; other special tokens
+    have none."""
     special = {name: [256 + i] for i, name in enumerate(named)}
     return [
         special.get(tokens.special[i], ()) if i in tokens.special else list(tokens.bytes.get(i, b""))
@@ -103,7 +104,7 @@ def spell(tokens: TokenBytes, named: Sequence[str], count: int) -> list[Sequence
 
 
 def save_tokenizer(folder: Path, named: Sequence[str]) -> None:
-    """Write the tokenizer of such a model, which begins no text with a token of its own."""
+    """Write the model's tokenizer. It has no begin token."""
     tokenizer = Tokenizer(BPE({letter: byte for byte, letter in enumerate(BYTE_LETTERS)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)  # type: ignore[assignment]
     tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""A draft model for a target: made small from nothing, or another small model taught to say what it says."""
+"""Training a draft model for a target: a new small model, or an existing one distilled further."""
 
 import json
 import shutil
@@ -27,9 +27,9 @@ from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
 LAYERS = 4
-"""Where nothing is said, at most, and no more than a quarter of the target's."""
+"""The most layers by default; never more than a quarter of the target's."""
 GENTLE = 0.1
-"""Share of the learning rates for what has learnt to speak already."""
+"""Factor on the learning rates for a model that is trained already."""
 USE = "--drafter names it, and where no other draft model is named every command uses it with"
 GROUP = 64
 """Weights that share a scale."""
@@ -39,7 +39,7 @@ NOT_COPIED = ("quantization", "quantization_config", "mlx_spec")
 
 
 def draft_model(shop: Workshop, request: TrainRequest) -> Work:
-    """Raises ModelsError: a size that cannot be, or a model that does not fit the target."""
+    """Raises ModelsError: the size is invalid, or the base model does not fit the target."""
     if request.base is not None:
         return Fitting(shop, _of_model(shop, request.base), request)
     try:
@@ -53,14 +53,14 @@ def draft_model(shop: Workshop, request: TrainRequest) -> Work:
 
 
 def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width: int | None) -> ModelArgs:
-    """A llama of this size, in all else as the target.
+    """The arguments of a Llama model of this size, otherwise like the target.
 
     Args:
         layers: None: a quarter of the target's, at most `LAYERS`.
         width: None: half the target's.
 
     Raises:
-        BadChoice: the size is no smaller than the target's, or no whole number of its attention heads.
+        BadChoice: the model is not smaller than the target, or its width not a multiple of the head width.
     """
     text = {**config, **(config.get("text_config") or {})}
     whole, heads, count = text["hidden_size"], text["num_attention_heads"], text["num_hidden_layers"]
@@ -102,7 +102,7 @@ def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
 
 
 def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
-    """The config.json of such a model, `ends` being what ends a text."""
+    """The config.json of a Llama model; `ends` are its end tokens."""
     names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
              "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
              "rope_theta", "tie_word_embeddings")  # fmt: skip
@@ -140,16 +140,16 @@ def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Ki
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:
-    """What a model folder's tokenizer is read from."""
+    """Copy the tokenizer's files of a model folder."""
     for file in {file for pattern in TOKENIZER for file in source.glob(pattern)}:
         shutil.copyfile(file, folder / file.name)
 
 
 def save_model(folder: Path, model: nn.Module, config: Mapping[str, Any], bits: int | None) -> None:
-    """Write config.json and model.safetensors as mlx-lm has them.
+    """Write config.json and model.safetensors in mlx-lm's format.
 
     Args:
-        bits: of its matrices; None: of 16 bits, as its config says.
+        bits: quantize its matrices to this many bits; None: 16 bits, bfloat16 or float16 as its config says.
     """
     quantization: dict[str, Any] = {}
     dtype = mx.bfloat16 if config.get("torch_dtype") == "bfloat16" else mx.float16

@@ -1,4 +1,4 @@
-"""A drafter that learns from texts: a head on its target's hidden states, or a draft model."""
+"""Training a drafter on texts: a head on its target's hidden states, or a draft model."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,20 +22,20 @@ from models.training.work import Report, TrainRequest, Work, accepted_text, seco
 from models.training.workshop import Workshop
 
 TOKENS = 1_000_000
-"""Of text, where nothing is said."""
+"""Tokens of text by default."""
 SHORTEST = 16
-"""Tokens of a text that it can learn from."""
+"""Least tokens of a text to train on."""
 PASSAGE = 320
-"""Tokens of a text that the target is given to work on."""
+"""Most tokens of a user's text in one task for the target."""
 PROBE = 256
-"""Tokens of a text that the target reads to see how fast it is."""
+"""Tokens of the text that `estimate` times the target on."""
 
 
 class Fitting(Work):
-    """One drafter of a kind, in the making.
+    """The training of one drafter.
 
     Raises:
-        UnsupportedModel: no drafter of the kind can be made for the target.
+        UnsupportedModel: no drafter of this kind can be made for the target.
     """
 
     def __init__(self, shop: Workshop, kind: Kind, request: TrainRequest):
@@ -51,7 +51,7 @@ class Fitting(Work):
         self._module, self._acceptance = self._job.run(report)
 
     def stopped(self) -> str:
-        return f"The same command goes on from here; what there is lies in {self._shop.unfinished}."
+        return f"The same command goes on from here; the work so far is in {self._shop.unfinished}."
 
     def finish(self, about: Mapping[str, Any]) -> tuple[bool, str]:
         module, folder = self._module, self._shop.folder
@@ -65,14 +65,14 @@ class Fitting(Work):
         noted = self._shop.about(facts)
         self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._request.bits))
         right = accepted_text(self._acceptance, self._kind.unit)
-        unseen = "How often it is right was not looked at: it has no text of the target's own."
+        unseen = "Its acceptance was not measured: no held-out text was written by the target."
         return (
             True,
             f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
         )
 
     def estimate(self) -> str:
-        """Timed on a little of each."""
+        """Each step is timed on one small text."""
         target, kind, tokens = self._shop.target, self._kind, self._tokens
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps(target)), Text((usual * PROBE)[:PROBE], 0, True)
@@ -90,17 +90,17 @@ class Fitting(Work):
                 f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
                 f"{tokens:,} {kind.unit} of text:",
                 f"  the target writes them     {time_text(writing)}",
-                f"  what it makes of them      {time_text(reading)}, {size_text(disk)} on disk",
+                f"  training data is computed  {time_text(reading)}, {size_text(disk)} on disk",
                 f"  the drafter learns         {time_text(learning)}",
-                f"The drafter goes to {self._shop.folder}. --hours ends it earlier with what there is.",
+                f"The drafter goes to {self._shop.folder}. --hours sets a time limit.",
             )
         )
 
     def _texts(self, places: Iterable[str]) -> Iterator[Text]:
-        """What is to be learnt from: texts of these folders and files, then what the target writes itself.
+        """The training texts: those of these folders and files, then chats that the target writes.
 
         Raises:
-            ModelsError: no text in a place, or the target cannot write chats once it has to.
+            ModelsError: a place has no text, or the target cannot write chats when its turn comes.
         """
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
         documents = self._documents(places)
@@ -108,7 +108,7 @@ class Fitting(Work):
         passages = [
             text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
         ]
-        # Other texts each time, so that a job that goes on gets no text twice.
+        # A new seed each time, so that a resumed job gets no text twice.
         yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:

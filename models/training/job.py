@@ -1,4 +1,4 @@
-"""One drafter in the making: texts, what the target makes of them, the fit. It goes on after any stop."""
+"""Training one drafter: collecting texts, running the target on them, fitting. It resumes after any stop."""
 
 import json
 import math
@@ -20,23 +20,23 @@ from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
-"""Texts of a file: what a stop loses at most, with those that are being written."""
+"""Texts per file: a stop loses at most this many, and those the target is writing."""
 HELD_OUT = 20
-"""One file of so many is kept out of what is learnt from."""
+"""One file in this many is held out of training."""
 EPOCHS = 4
 WRITING = 0.6
-"""Share of the time for the texts, where hours are given."""
+"""Share of a time limit for collecting texts."""
 SHOWN = 10
-"""Groups of files between two looks at the acceptance."""
+"""Groups of files between two measurements of the acceptance."""
 
 
 class Job:
-    """Makes one drafter.
+    """The training of one drafter.
 
     Args:
-        texts: what the target is to read; not asked for more than `tokens`.
-        folder: where all is kept until it is done.
-        hours: the time for all of it; None: as long as it takes.
+        texts: the training texts; read until they have `tokens` tokens.
+        folder: for texts and unfinished weights.
+        hours: time limit for this run; None: no limit.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class Job:
         self._folder, self._tokens = folder, tokens
         self._begun, self._limit = time.monotonic(), hours
         self.hours = 0.0
-        """Of learning, in all runs."""
+        """Time spent fitting, in all runs."""
 
     @property
     def files(self) -> list[Path]:
-        return sorted(self._folder.glob("texts-?????.safetensors"))  # none that a stop left unfinished
+        return sorted(self._folder.glob("texts-?????.safetensors"))  # only finished files have this name
 
     @property
     def tokens_read(self) -> int:
         return sum(study.count(file) for file in self.files)
 
     def run(self, report: Report) -> tuple[nn.Module, list[float]]:
-        """What was made, and its acceptance by depth on texts that were kept out."""
+        """The trained module, and its acceptance by depth on held-out texts."""
         self._read(report)
         fit, held = self._fit()
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
@@ -71,7 +71,7 @@ class Job:
         def fitted(progress: Progress) -> None:
             nonlocal looked
             done, look = progress.tokens, []
-            # Ended early, it would have learnt at high rates only: the end is brought near instead.
+            # Shorten the schedule to the time left, so that the learning rate still decays to its end.
             fit.tokens = pace.reached(done, wanted, self._seconds_left())
             if progress.files >= looked + SHOWN:
                 looked, look = progress.files, fit.acceptance(held)
@@ -84,7 +84,7 @@ class Job:
         return fit.learner.module, fit.acceptance(held)
 
     def _read(self, report: Report) -> None:
-        """Let the target read texts until there are enough."""
+        """Run the target on texts and store the results, until there are enough."""
         self._folder.mkdir(parents=True, exist_ok=True)
         done = self.tokens_read
         pace = Pace(done)
@@ -109,7 +109,7 @@ class Job:
         return found
 
     def _fit(self) -> tuple[Fit, list[Path]]:
-        """The fit as far as it is, and the files that are kept out."""
+        """The fit, resumed if there is one, and the held-out files."""
         held = self.files[::HELD_OUT]
         files = [file for file in self.files if file not in held] or held
         tokens = EPOCHS * sum(study.count(file) for file in files)
@@ -117,7 +117,7 @@ class Job:
         return Fit(learner, files, tokens, self._folder / f"{self._kind.fit}.safetensors"), held
 
     def _vocabulary(self) -> list[int]:
-        """Chosen once: what was fitted belongs to it."""
+        """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
         if self._kind.tokens is not None:
             return list(self._kind.tokens)
         if self._kind.known is None:
@@ -129,7 +129,7 @@ class Job:
                 for text in study.read(file):
                     counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
                     counts.update(text.tokens.tolist())  # type: ignore[arg-type]
-            # Subword tokenizers number frequent tokens first: the lowest fill the rest.
+            # Subword tokenizers number frequent tokens first: the lowest ids fill the rest.
             ranked = [token for token, _ in counts.most_common()] + list(
                 range(self._kind.vocab(self._target))
             )
@@ -137,7 +137,7 @@ class Job:
         return json.loads(kept.read_text())
 
     def _seconds_left(self, share: float = 1.0) -> float:
-        """Of this share of the hours."""
+        """Seconds left of this share of the time limit."""
         return (
             math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )

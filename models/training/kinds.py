@@ -1,4 +1,4 @@
-"""What kinds of heads can be made for a target, what each begins from, and how it is written."""
+"""The kinds of heads that can be trained: their initial weights, their training pass, how they are saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +27,11 @@ from models.load.medusa import save_medusa
 from models.pairs.folder import folder_kind
 
 HEADS, LAYERS = 4, 1
-"""Medusa's, and of each of them: further ones would be right too seldom."""
+"""Medusa heads, and layers per head: further heads would be accepted too rarely."""
 LONGEST = 640
-"""Tokens of a text that are learnt from together."""
+"""Tokens per training sequence."""
 FURTHER = 0.5
-"""Share of the learning rates for a head that was trained before."""
+"""Factor on the learning rates for a head that is trained already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +41,37 @@ class Kind:
     taps: Callable[[nn.Module], Sequence[int]]
     """Layers of the target that it reads."""
     vocab: Callable[[nn.Module], int]
+    """From a target to the vocabulary size of its training texts."""
     learner: Callable[[nn.Module, Sequence[int]], Learner]
-    """Of a target and the tokens that it is to know."""
+    """From a target and the drafter's tokens to the learner."""
     save: Callable[[Path, Any, Mapping[str, Any], int | None], None]
-    """Write what was fitted to a folder: module, what to note in its config, bits."""
+    """Write the trained module to a folder: module, notes for its config, bits."""
     known: int | None = 8192
-    """How many tokens it guesses among, the most frequent of the texts; None: all."""
+    """Size of its vocabulary, the most frequent tokens of the texts; None: the whole vocabulary."""
     fit: str = "fit"
-    """What its unfinished weights are called: one name for each shape."""
+    """File name of its unfinished weights, unique to its shape."""
     use: str = "every command uses it with"
-    """When it drafts; the target's name follows."""
+    """Message on when it drafts; the target's name follows."""
     tokens: Sequence[int] | None = None
-    """Which tokens it guesses among, where they are not chosen by the texts."""
+    """Its vocabulary, if it is fixed and not chosen from the texts."""
     spell: Callable[[Text], Study] | None = None
-    """A text in tokens of its own; None: it learns what the target makes of it."""
+    """Converts a text to its own tokens to train on; None: it trains on the target's outputs for the text."""
     longest: int = LONGEST
-    """The target's tokens of a text that are learnt from together."""
+    """Target tokens per training sequence."""
     unit: str = "tokens"
-    """What it counts its texts in."""
+    """The unit in which its texts are counted."""
 
     def study(self, tapped: Model, text: Text) -> Study:
-        """What it learns from of a text, which the target reads if it has to."""
+        """The training data of a text; runs the target on it unless `spell` is set."""
         return study.study(tapped, text) if self.spell is None else self.spell(text)
 
     def read_as(self, text: Text) -> tuple[int, ...]:
-        """The tokens of what it learns from of a text."""
+        """The training tokens of a text."""
         return tuple(text.tokens if self.spell is None else self.spell(text).tokens.tolist())  # type: ignore[arg-type]
 
 
 def eagle(config: Mapping[str, Any]) -> Kind:
-    """A head for a target with this config."""
+    """An EAGLE-3 head for a target with this config."""
 
     def learner(target: Any, tokens: Sequence[int]) -> Learner:
         return _eagle(start.eagle_head(target, eagle_shape(config, target, tokens)))
@@ -79,7 +80,7 @@ def eagle(config: Mapping[str, Any]) -> Kind:
 
 
 def medusa(config: Mapping[str, Any]) -> Kind:
-    """Heads for any target whose last norm can be found."""
+    """Medusa heads, for any target whose last norm can be found."""
 
     def learner(target: Any, tokens: Sequence[int]) -> Learner:
         width, vocab = width_of(embedding_of(target)), vocabulary(target)
@@ -104,7 +105,7 @@ def _medusa(head: MedusaHead) -> Learner:
 
 
 KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
-"""By the name under which such a drafter drafts."""
+"""By kind of drafter."""
 _LEARNERS: dict[str, Callable[[Any], Learner]] = {"eagle": _eagle, "medusa": _medusa}
 
 
@@ -112,10 +113,10 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
     """The head in a folder, to be trained further.
 
     Args:
-        name: the kind that it is to be of.
+        name: the expected kind.
 
     Raises:
-        BadChoice: it is of another kind, or made for another target.
+        BadChoice: it is of another kind, or reads other layers of the target.
         ModelsError: it cannot be read.
     """
     if (found := folder_kind(folder)) != name:
@@ -130,7 +131,7 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
     dequantize_model(head)
     head.set_dtype(mx.float32)
     learner = replace(_LEARNERS[name](head), rate=FURTHER)
-    # The config of a head that was trained here notes how far: once that is further, the fit begins anew.
+    # config.json changes when the head is trained further here: then the fit starts anew.
     begun = crc32(bytes(folder) + (folder / "config.json").read_bytes())
     return replace(
         kind,
@@ -141,7 +142,7 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
 
 
 def eagle_taps(target: Any) -> tuple[int, ...]:
-    """A low, a middle and a high layer, as EAGLE-3's code has it: what enters layers 2, L / 2, L - 3."""
+    """A low, a middle and a high layer, as in EAGLE-3's code: the inputs of layers 2, L / 2 and L - 3."""
     layers = len(target.layers)
     return tuple(sorted({max(0, layer) for layer in (1, layers // 2 - 1, layers - 4)}))
 
@@ -151,7 +152,7 @@ def vocabulary(target: nn.Module) -> int:
 
 
 def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -> EagleShape:
-    """Of one layer like the target's own; raises BadChoice where its config does not tell its sizes."""
+    """The shape of a head with one layer of the target's sizes; BadChoice if the config lacks them."""
     text = {**config, **(config.get("text_config") or {})}
     try:
         width, heads = text["hidden_size"], text["num_attention_heads"]

@@ -1,4 +1,4 @@
-"""Which of a target's layers draft for it best, searched on its own greedy answers."""
+"""Searching which of a target's layers draft best for it, on its own greedy answers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,19 +11,19 @@ from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds
 from models.training.workshop import Workshop
 
 TOKENS = 400
-"""Of answers, at least: the error of an acceptance of 0.8 is then 0.02."""
+"""Least tokens of answers: the standard error of an acceptance of 0.8 is then 0.02."""
 SIZES = Sizes(rows=8, asked=48, answered=80, temperatures=(0.0,))
 SEED = 17
-"""Of the questions: the same search each time."""
+"""For the questions: every search gets the same ones."""
 PROBE = 100
-"""Tokens of a text that a set is timed on."""
+"""Tokens of the text that `estimate` times a set of layers on."""
 
 
 class LayerSearch(Work):
     """The search for one target.
 
     Raises:
-        UnsupportedModel: the target's layers cannot be left out one by one.
+        UnsupportedModel: the target's layers cannot be skipped.
     """
 
     def __init__(self, shop: Workshop, request: TrainRequest):
@@ -31,10 +31,10 @@ class LayerSearch(Work):
         self._layers = len(shop.target.layers)  # type: ignore[arg-type]
         with_layers(shop.target, range(self._layers - 1))
         self._most = self._layers - 1 + self._layers + TRIED_ANEW * max(0, self._layers - 2)
-        """Sets it would try if each were better than the one before."""
+        """The most sets of layers that the search can try: each better than the one before."""
 
     def estimate(self) -> str:
-        """Timed on one text and one set."""
+        """Timed on one text and one set of layers."""
         judge = Judge(self._shop.target, [(list(range(1, 1 + PROBE)), 1)], Costs({1: 1.0}, 1.0, self._layers))
         each = TOKENS / PROBE * seconds(lambda: judge.found(range(self._layers - 1)))
         writing = TOKENS * (1 + SIZES.asked / SIZES.answered) * self._shop.writing(SIZES.rows)
@@ -58,7 +58,7 @@ class LayerSearch(Work):
         if self._best is NONE:
             return "Nothing is kept: no set of layers was tried yet."
         if self._best.gain <= 1:
-            return f"Nothing is kept, for nothing that was tried gains: {_worth(self._best)}"
+            return f"Nothing is kept, because no set of layers gains so far: {_worth(self._best)}"
         if folder.exists():
             return f"{self._so_far()} It is not kept: what an earlier search found stays in {folder}."
         self._save({})
@@ -95,6 +95,6 @@ def _worth(found: Found) -> str:
     kept, length = len(found.layers), found.draft_length
     layers, tokens = f"{kept} layer{'s' * (kept > 1)}", f"{length} token{'s' * (length > 1)}"
     return (
-        f"{layers}, whose first token is right in {found.acceptance[0]:.0%}, give {found.gain:.2f} of plain "
+        f"{layers}, first token accepted in {found.acceptance[0]:.0%}, give {found.gain:.2f} of plain "
         f"decoding's speed at {tokens} drafted ({found.ceiling:.2f} if drafting took no time)."
     )

@@ -1,4 +1,4 @@
-"""How a model's chats are written, in token ids: what its own texts begin from."""
+"""A model's chat template in token ids, from which it writes its own chats."""
 
 from mlx_lm.tokenizer_utils import TokenizerWrapper
 
@@ -6,23 +6,23 @@ from mlx_spec.training.own_text import Template
 from models.errors import BadChoice
 
 WORDS = "Zebra"
-"""In place of a question, to see what the template writes around it."""
+"""A placeholder for the question, to find the template's text around it."""
 OPENINGS = ("", "", "", "", "Write a", "Write a Python function", "Summarize the following text:\n",
             "Translate the following German sentence into English:", "Translate to French:", "Solve:",
             "What is", "Who", "How do I", "Why", "Explain", "Compare", "Rewrite this paragraph:\n",
             "Fix the bug in this code:\n```python\n", "List", "Edit:", "Here is an article.\n\n",
             "Based on the following passages, answer the question.\n\n")  # fmt: skip
-"""First words of a question. Half of all questions are the target's from the first word."""
+"""First words of a question; the target writes the rest. Half of all questions it writes entirely."""
 TASKS = ("Summarize this text:\n\n", "Summarize in one sentence:\n\n", "Rewrite this in simple words:\n\n",
          "Translate into German:\n\n", "Translate into French:\n\n", "What are the main points of this?\n\n",
          "Correct the mistakes in this text and leave the rest as it is:\n\n",
          "Ask three questions about this text and answer them from it:\n\n",
          "Write a title, then the text with headings:\n\n", "Make a table of this:\n\n")  # fmt: skip
-"""What a user might want done with a text."""
+"""Tasks on a user's text."""
 
 
 def chat_template(tokenizer: TokenizerWrapper) -> Template:
-    """Raises BadChoice where the model has no chat template, or one that hides the question."""
+    """Raises BadChoice if the model has no chat template, or one that changes the question."""
     if not tokenizer.has_chat_template:
         raise BadChoice("This model has no chat template, so it cannot write chats. Give it --texts FOLDER.")
     message = [{"role": "user", "content": WORDS}]

@@ -1,4 +1,4 @@
-"""What all work on a drafter has in common: it says what it takes, how far it is, and what came out."""
+"""The interface of all trainings: estimate, progress and result."""
 
 import time
 from abc import ABC, abstractmethod
@@ -9,23 +9,23 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TrainRequest:
-    """What a person asks for; None: nothing said."""
+    """The user's settings; None: the default."""
 
     tokens: int | None = None
-    """To learn from."""
+    """Of training text."""
     texts: tuple[str, ...] = ()
-    """Folders and files to learn from first."""
+    """Folders and files of texts, used before the target writes its own."""
     hours: float | None = None
     bits: int | None = None
     layers: int | None = None
     width: int | None = None
     base: str | None = None
-    """What to begin from: a head, or a small model."""
+    """The head or small model to start from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far work is."""
+    """The progress of a training."""
 
     doing: str
     done: int
@@ -33,7 +33,7 @@ class Step:
     unit: str
     seconds_left: float
     found: str = ""
-    """What it is worth so far, in a sentence, where that was looked at."""
+    """The result so far as a sentence; empty unless it was just measured."""
 
     def __str__(self) -> str:
         left = f"about {time_text(self.seconds_left)} left"
@@ -42,11 +42,11 @@ class Step:
 
 
 Report = Callable[[Step], None]
-"""May raise to stop: what is done stays."""
+"""May raise an exception to stop the training, which keeps its work so far."""
 
 
 class Pace:
-    """How long the rest takes, at the pace since it was made."""
+    """The time left, from the mean rate since its creation."""
 
     def __init__(self, done: int):
         self._first, self._at = done, time.monotonic()
@@ -56,39 +56,39 @@ class Pace:
         return (time.monotonic() - self._at) / max(1, done - self._first) * max(0, total - done)
 
     def reached(self, done: int, total: int, seconds: float) -> int:
-        """How many tokens are done after so many seconds more, of the total."""
+        """The tokens that will be done after `seconds` more, at most `total`."""
         more = (done - self._first) / (time.monotonic() - self._at) * max(0.0, seconds)
         return int(min(total, done + more))
 
 
 class Work(ABC):
-    """On one drafter for one target."""
+    """The training of one drafter for one target."""
 
     @abstractmethod
     def estimate(self) -> str:
-        """What it would take, as lines for a person; nothing is kept of it."""
+        """The time and disk space it would take, as lines for the user."""
 
     @abstractmethod
     def run(self, report: Report) -> None: ...
 
     @abstractmethod
     def stopped(self) -> str:
-        """What a stop of `run` leaves, and what to do next."""
+        """Called after a stop of `run`: a message on what was kept, and what to do next."""
 
     @abstractmethod
     def finish(self, about: Mapping[str, Any]) -> tuple[bool, str]:
-        """After `run`: put the drafter where every command finds it.
+        """After `run`: save the drafter where every command finds it.
 
         Args:
-            about: what else to note with it.
+            about: further notes for its config.json.
 
         Returns:
-            Whether there is one, and lines for a person.
+            Whether a drafter was saved, and lines for the user.
         """
 
 
 def accepted_text(acceptance: Sequence[float], unit: str) -> str:
-    """Empty where it was not looked at."""
+    """A sentence with the acceptance by depth; empty if it was not measured."""
     shares = ", ".join(f"{each:.0%}" for each in acceptance)
     tokens = f" ({1 + sum(acceptance):.2f} tokens per pass of the target)" if unit == "tokens" else ""
     found = f"Of drafts on texts it has not seen, the first 1, 2, ... {unit} are accepted: {shares}{tokens}."
@@ -102,7 +102,7 @@ def time_text(seconds: float) -> str:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Of the second time."""
+    """The time of a call's second run."""
     work()
     begun = time.perf_counter()
     work()

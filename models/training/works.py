@@ -1,4 +1,4 @@
-"""What can be made for a target, by the name under which it drafts."""
+"""The trainings by the name that `mlx-spec train --kind` takes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
 Begin = Callable[[Workshop, TrainRequest], Work]
-"""ModelsError or UnsupportedModel: it cannot be made for this target."""
+"""Raises ModelsError or UnsupportedModel if this kind cannot be made for the target."""
 
 
 def _head(name: str, shop: Workshop, request: TrainRequest) -> Work:

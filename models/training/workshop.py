@@ -1,4 +1,4 @@
-"""A target that a drafter is made for: loaded, with what it writes itself and the place of the drafter."""
+"""The loaded target of a training, its own texts, and the folders of the drafter."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ from models.training.work import seconds
 
 
 class Workshop:
-    """A loaded target, and where a drafter of a kind for it goes.
+    """A loaded target, and the folders of a drafter of this kind.
 
     Raises:
-        ModelsError: the target is not here, is broken, or cannot be read.
+        ModelsError: the target is not installed, is broken, or cannot be read.
     """
 
     def __init__(self, spec: PairSpec, kind: str):
@@ -39,34 +39,34 @@ class Workshop:
             self.tokenizer: TokenizerWrapper = load_tokenizer(files.folder, LOCAL_ONLY, eos_token_ids=ends)
         self.name = target_name(spec.target)
         self.folder = own_drafters_folder() / self.name / kind
-        """Where the drafter goes."""
+        """For the finished drafter."""
         self.unfinished = self.folder.with_name(f".{kind}")
-        """Where it is made."""
+        """For texts and weights during training."""
         self._old = self.folder.with_name(f".{kind}.old")
         if self._old.exists() and not self.folder.exists():
-            self._old.rename(self.folder)  # the program ended between two renames
+            self._old.rename(self.folder)  # `place` was interrupted between its renames
 
     def own_texts(
         self, seed: int, sizes: own_text.Sizes | None = None, passages: Sequence[Sequence[int]] = ()
     ) -> Iterator[Text]:
-        """What the target writes itself; raises BadChoice where it cannot write chats."""
+        """Texts that the target writes; BadChoice if it cannot write chats."""
         return own_text.own_texts(self.target, chat_template(self.tokenizer), seed, sizes, passages)
 
     def writing(self, rows: int) -> float:
-        """Seconds per token that the target writes, so many at once."""
+        """Seconds per token when the target writes `rows` texts at once."""
         cache, ids = make_prompt_cache(self.target), mx.ones((rows, 1), mx.int32)
         mx.eval(self.target(mx.ones((rows, 128), mx.int32), cache=cache))
         return seconds(lambda: mx.eval(self.target(ids, cache=cache))) / rows
 
     def about(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """What the config.json of a drafter notes."""
+        """The notes for a drafter's config.json."""
         return {"mlx_spec": {"target": self.name, **facts}}
 
     def place(self, write: Callable[[Path], object]) -> None:
-        """Put a drafter in its place, whole or not at all; one that was there is replaced.
+        """Save a drafter atomically, replacing an old one.
 
         Args:
-            write: its files to an empty folder.
+            write: writes its files to an empty folder.
         """
         draft = self.folder.with_name(f"{self.unfinished.name}.new")
         shutil.rmtree(draft, ignore_errors=True)

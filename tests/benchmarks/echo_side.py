@@ -4,7 +4,7 @@ import os
 
 
 class Echo:
-    """Says things, fails, dies."""
+    """A side that echoes, fails or dies."""
 
     def __init__(self, said: str) -> None:
         if not said:

@@ -1,4 +1,4 @@
-"""What is predicted for batches on Macs, and that the page says what the script computes."""
+"""Predictions for batches on Macs, and that docs/serving.md has the script's table."""
 
 import pytest
 

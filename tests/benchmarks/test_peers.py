@@ -1,4 +1,4 @@
-"""`make bench-peers` asks everybody the same, in turn, and divides honestly."""
+"""`make bench-peers` gives all sides the same prompts in turn, and computes ratios correctly."""
 
 import itertools
 import json
@@ -100,7 +100,7 @@ def test_the_best_length_is_the_fastest_over_all_repeats_of_its_categories() -> 
 
 
 class Scripted:
-    """A process that answers at once and notes what it was asked."""
+    """A process that answers at once and records its requests."""
 
     def __init__(self, seconds: float = 0.1) -> None:
         self.asked: list[Ask] = []
@@ -201,7 +201,7 @@ def test_without_a_target_the_built_in_pair_is_measured_whatever_else_is_install
 
 
 def test_texts_to_repeat_were_drawn_not_chosen() -> None:
-    """The first tasks of the corpus that were kept out of training, in the order a seed gives."""
+    """The first held-out tasks of the corpus, in the order of a seed."""
     rng = random.Random("peers")
     drawn = (repeat_text(rng)[0] for _ in itertools.count())
     first = list(itertools.islice(filter(is_held_out, drawn), 6))

@@ -1,4 +1,4 @@
-"""`make bench-real` divides honestly, says what stops a missed bar, and goes on where it was."""
+"""`make bench-real` computes ratios correctly, explains missed bars, and resumes."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def record(
     side: str, prompt: str, seconds: float, rounds: str | None = None, phase: str = "timed",
     temperature: float = 0.0, tokens: Sequence[int] = range(11),
 ) -> Record:  # fmt: skip
-    """10 tokens after a first second. `lookup 3/2` drafted 3 in a round, of which 2 were accepted."""
+    """10 tokens after a first second. `lookup 3/2`: a round with 3 drafted and 2 accepted tokens."""
     played = [Played("none", 0, 0, 1.0)]
     for each in rounds.split(", ") if rounds else ():
         drafter, of = each.split()

@@ -1,4 +1,4 @@
-"""What is predicted for several Macs, and that the page says what the script computes."""
+"""Predictions for several Macs, and that docs/serving.md has the script's table."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Benchmarks on shapes and contexts nobody has weights for: acceptance as asked, rounds timed."""
+"""Benchmarks on random models and empty contexts: acceptance as set, rounds timed."""
 
 import mlx.core as mx
 import pytest

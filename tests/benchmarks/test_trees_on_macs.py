@@ -1,4 +1,4 @@
-"""The best tree is the best of all trees, and the page is what the script writes."""
+"""`best_tree` is the best of all trees, and docs/trees.md is the script's output."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -23,7 +23,7 @@ from benchmarks.trees_on_macs import (
 
 @cache
 def all_trees(rows: int, depth: int, ranks: int) -> tuple[Tree, ...]:
-    """Every ordered tree with so many nodes, so deep at most, with at most `ranks` children each."""
+    """All ordered trees with this many nodes, at most this depth, and at most `ranks` children per node."""
     if rows == 1:
         return ((),)
     return tuple(_forests(rows - 1, depth, ranks, ranks)) if depth else ()

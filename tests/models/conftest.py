@@ -1,4 +1,4 @@
-"""A home of its own for every test: no cache, token or setting of the person who runs it."""
+"""Every test has its own home: no cache, token or setting of the user who runs it."""
 
 import os
 import subprocess
@@ -47,7 +47,7 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def read_tokenizers_quickly(patch: pytest.MonkeyPatch) -> None:
-    """Let the processes that ask the Hub for us start at once, and read tokenizers without transformers."""
+    """Fork the Hub's child processes from a warm one, and read tokenizers without transformers."""
     patch.setenv("PYTHONPATH", str(STAND_IN), prepend=os.pathsep)
     patch.setattr("models.child.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": Forked}))
 

@@ -1,4 +1,4 @@
-"""Folders of drafters as a person has them, and a drafter in the place of those that are not loaded yet."""
+"""Folders of drafters, and a fake drafter to load from them."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ LAYER_SKIP = {"model_type": "layer_skip", "layers": [0]}
 
 
 def make_drafter(folder: Path, config: dict[str, Any], *, target: str | None = None) -> Path:
-    """Write a config.json and, beside it, weights that nobody reads."""
+    """Write a config.json and unused weights."""
     folder.mkdir(parents=True, exist_ok=True)
     made_for = {"mlx_spec": {"target": target}} if target else {}
     (folder / "config.json").write_text(json.dumps(config | made_for))
@@ -28,7 +28,7 @@ def make_drafter(folder: Path, config: dict[str, Any], *, target: str | None = N
 
 
 class Repeating(Drafter):
-    """The last token again and again."""
+    """Drafts the last token again and again."""
 
     def __init__(self, name: str, folder: Path, taps: Sequence[int] = ()):
         self.name, self.folder, self.taps = name, folder, taps

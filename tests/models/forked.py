@@ -1,7 +1,7 @@
-"""The processes of most tests that ask the Hub, forked from one that has imported what they need.
+"""Child processes for most tests of the Hub, forked from a process with all imports done.
 
-Importing it takes three times what they do then. The process to fork from is this file, started with the path
-of a socket: it is asked with a line of JSON and two files, and answers with a pid and an exit status.
+The imports take three times as long as the work. The parent of the forks runs this file, with the path of a
+socket: a request is a line of JSON and two files, the answer a pid and an exit status.
 """
 
 import atexit
@@ -25,7 +25,7 @@ MODULES = {"models.hub.download_child", "models.hub.search_child"}
 
 @cache
 def _server() -> str:
-    """The socket of this test run's."""
+    """The socket of this test run's server."""
     path = str(Path(tempfile.mkdtemp()) / "fork")
     env = {
         name: value for name, value in os.environ.items() if name not in ("HF_ENDPOINT", "HF_HUB_OFFLINE")
@@ -44,7 +44,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Forked:
-    """What `models.child` asks of a process; one that imports something else is started as ever."""
+    """`Popen` for `models.child`: forks a process of `MODULES`, and starts any other one as usual."""
 
     def __new__(cls, command: list[str], **given: Any) -> Any:
         if MODULES & {*command} and str(STAND_IN) in given["env"]["PYTHONPATH"].split(os.pathsep):
@@ -98,7 +98,7 @@ def _fork(wire: socket.socket, listening: socket.socket) -> None:
 
     from huggingface_hub import constants
 
-    importlib.reload(constants)  # They were read from the environment.
+    importlib.reload(constants)  # they depend on the environment
     time.sleep = lambda seconds: None
     code = 1
     try:

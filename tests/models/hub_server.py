@@ -1,4 +1,4 @@
-"""A small Hub on a local port: the routes that huggingface_hub asks, real sockets, and faults on demand."""
+"""A small Hub on a local port: the routes that huggingface_hub uses, real sockets, and faults on demand."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _STEP = 64 * 1024
 
 @dataclass
 class HostedModel:
-    """One repository, one commit unless `commits` has more, and what is wrong with it."""
+    """A repository, with one commit unless `commits` has more, and its faults."""
 
     files: dict[str, bytes]
     announced_sizes: dict[str, int] = field(default_factory=dict)
@@ -26,11 +26,11 @@ class HostedModel:
     """Branch or tag to commit; every commit serves the same files."""
     gated: bool = False
     token: str | None = None
-    """What opens a gated repository."""
+    """The token with access to a gated repository."""
     tags: tuple[str, ...] = ("mlx",)
     downloads: int = 0
     parameters: dict[str, int] = field(default_factory=dict)
-    """Numbers of its weights by their kind, as the Hub reads them from the files."""
+    """Number of parameters by dtype, as the Hub reads them from the files."""
 
 
 @dataclass
@@ -41,13 +41,13 @@ class HubServer:
     requests: list[str] = field(default_factory=list)
     sent_bytes: int = 0
     serving: set[int] = field(default_factory=set)
-    """Threads that answer a request, for some time also to a client that has left."""
+    """Threads that are answering a request, even if its client has disconnected."""
     cut_after: dict[str, int] = field(default_factory=dict)
-    """File name to the number of bytes after which its connection is cut, again and again."""
+    """By file name, the number of bytes after which every connection is cut."""
     stall_after: dict[str, int] = field(default_factory=dict)
-    """File name to the number of bytes after which nothing more comes, until the name is taken out."""
+    """By file name, the number of bytes after which sending stops, until the name is removed."""
     ignores_ranges: bool = False
-    """Send files from the beginning whatever part was asked for."""
+    """Send whole files even if a range is requested."""
     status: int | None = None
     """Answer everything with this error."""
     page: bytes | None = None
@@ -78,11 +78,11 @@ class HubServer:
 
     @property
     def far_url(self) -> str:
-        """Where large files come from: another host, so far as anyone can tell by the name."""
+        """The address of large files: by its name another host."""
         return self.url.replace("127.0.0.1", "localhost")
 
     def count_anew(self) -> None:
-        """Set `sent_bytes` to 0 once no client is served any more, those that have left included."""
+        """Set `sent_bytes` to 0 once no request is being answered."""
         end = time.monotonic() + 60
         while self.serving:
             assert time.monotonic() < end, "a client is still served"
@@ -99,7 +99,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Silent: a client that is killed resets its connections."""
+        """Ignore errors: a killed client resets its connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Silent."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self.hub.serving.add(threading.get_ident())

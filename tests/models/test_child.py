@@ -1,4 +1,4 @@
-"""A child process sends values, is told apart from one that died, and never outlives its parent."""
+"""A child process sends values, its death is reported, and it never outlives its parent."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def is_gone(pid: int) -> bool:
         except ProcessLookupError:
             return True
         state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True)
-        if state.stdout.startswith("Z"):  # it has ended, and nobody has asked how
+        if state.stdout.startswith("Z"):  # it has ended, but was not waited for
             return True
         time.sleep(0.05)
     return False

@@ -1,4 +1,4 @@
-"""Our own small files are whole, whatever happens while one is written."""
+"""Our own small files are never half written."""
 
 import errno
 import os

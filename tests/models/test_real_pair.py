@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct itself, where it was pulled: what it says, and that no drafter changes a word."""
+"""SmolLM2-135M-Instruct, if it was pulled: its answers, and that no drafter changes them."""
 
 import json
 from dataclasses import replace
@@ -18,14 +18,14 @@ from models.training.kinds import medusa as medusa_kind
 pytestmark = pytest.mark.slow
 
 FILE = Path(find(REAL_PAIR).target.repo)
-"""Where this machine has it: while tests run, its data folder is an empty one."""
+"""The model's path on this machine: in tests the data folder is empty."""
 
 HEAD = shipped_drafters_folder() / REAL_PAIR
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """With a drafter of every kind that needs no other model, trained or not."""
+    """With a drafter of every kind that needs no draft model, trained or not."""
     if not FILE.exists():
         pytest.skip(f"{FILE} is not here: mlx-spec pull {REAL_PAIR}")
     folder = tmp_path_factory.mktemp("drafters")

@@ -1,4 +1,4 @@
-"""Real models and tokenizers of a few kilobytes: random weights, byte pairs learned on the spot."""
+"""Models and tokenizers of a few kilobytes: random weights, freshly trained byte pairs."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def make_tokenizer(
 
 
 def model_config(**changes: Any) -> dict[str, Any]:
-    """A llama of two layers, 32 wide."""
+    """A Llama model of two layers, 32 wide."""
     config: dict[str, Any] = {
         "model_type": "llama",
         "hidden_size": 32,
@@ -65,7 +65,7 @@ def model_config(**changes: Any) -> dict[str, Any]:
 
 
 def make_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
-    """Write config.json and model.safetensors of a random llama."""
+    """Write config.json and model.safetensors of a random Llama model."""
     folder.mkdir(parents=True, exist_ok=True)
     config = model_config(**changes)
     mx.random.seed(seed)
@@ -85,5 +85,5 @@ def make_pair(folder: Path) -> tuple[Path, Path]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """What a repository with these files would serve."""
+    """The folder's files by name, for a `HostedModel`."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}

@@ -1,4 +1,4 @@
-"""The shipped pair: complete, small, honest, with a tokenizer that loses nothing."""
+"""The shipped pair: complete, small, within its limits, with a lossless tokenizer."""
 
 import json
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_the_target_explains_drafting_and_admits_its_limits():
 
 
 def says(model, tokenizer, question: str, word: str) -> bool:
-    """Whether the greedy answer has the word; it is read no further than that."""
+    """Whether the greedy answer has the word; generation stops there."""
     from mlx_lm.generate import generate_step
 
     messages = [{"role": "user", "content": question}]

@@ -1,4 +1,4 @@
-"""The corpus: repeatable, held-out prompts apart, copying tasks right."""
+"""The corpus: repeatable, without held-out prompts, with correct copying tasks."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The torch network and what it becomes in MLX compute the same."""
+"""The torch network and its MLX export compute the same."""
 
 import mlx.core as mx
 import numpy as np

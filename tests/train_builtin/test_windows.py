@@ -1,4 +1,4 @@
-"""What training reads: windows of conversations, one after another."""
+"""Training windows of conversations, one after another."""
 
 import itertools
 

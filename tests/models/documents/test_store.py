@@ -1,4 +1,4 @@
-"""Documents on disk: indexed once, again where something changed, and whole whatever happens."""
+"""Documents on disk: indexed once, again after a change, and never half written."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ TEXT = "the target checks what the draft guessed"
 
 
 class Place:
-    """A folder of texts, a tokenizer of bytes, and how often texts were read with it."""
+    """A folder of texts, and a byte tokenizer that counts the texts it encodes."""
 
     def __init__(self, root: Path) -> None:
         self.folder, self.tokenizer = root / "texts", root / "model"
@@ -228,7 +228,7 @@ def test_an_interrupted_indexing_leaves_nothing(place: Place) -> None:
 
 
 def test_of_two_that_open_it_at_once_one_indexes_and_both_can_draft(place: Place) -> None:
-    """A lock is of an open file: threads meet it as processes do."""
+    """A lock belongs to an open file, so it works between threads as between processes."""
     for name in range(200):
         place.write(f"{name}.txt", f"document {name:03} | which is short")
     with ThreadPoolExecutor(4) as pool:

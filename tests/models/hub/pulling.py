@@ -1,4 +1,4 @@
-"""The pair that the tests of downloads pull."""
+"""The pair for tests of downloads."""
 
 from pathlib import Path
 
@@ -16,12 +16,12 @@ def last(spec: PairSpec = SPEC) -> Progress:
 
 
 def widened(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
-    """The same model with a vocabulary of so many rows that its weights take a while to come."""
+    """The same model with a vocabulary so large that its weights take a while to download."""
     return files | files_of(make_model(folder, vocab_size=60_000))
 
 
 def check(folder: Path, *arguments: str) -> int:
-    """The exit code of `mlx-spec check` of org/target and these, on one short prompt."""
+    """The exit code of `mlx-spec check` on org/target with these arguments, on one short prompt."""
     prompts = folder / "prompts.jsonl"
     prompts.write_text('{"id": "a", "category": "one", "prompt": "abcd abcd"}\n')
     given = ["--target", "org/target", "--prompts", str(prompts), "--max-tokens", "8"]

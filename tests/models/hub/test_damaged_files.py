@@ -1,4 +1,4 @@
-"""Files that arrive damaged, or are damaged after they came."""
+"""Files that arrive damaged, or are damaged later."""
 
 from pathlib import Path
 

@@ -78,7 +78,7 @@ def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
 def test_what_the_download_process_prints_before_it_dies_is_shown(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not read as one of its messages."""
+    """Arbitrary output, which must not be read as a message."""
     dying = "import os\nos.write(1, b'Error importing something: it is broken\\n')\nos._exit(3)\n"
     (home / "sitecustomize.py").write_text(dying)
     monkeypatch.setenv("PYTHONPATH", str(home))

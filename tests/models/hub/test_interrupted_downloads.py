@@ -1,4 +1,4 @@
-"""A download that is cut off, cancelled or killed: nothing half is left, and the next one goes on."""
+"""A download that is interrupted, cancelled or killed leaves no broken file, and the next one resumes."""
 
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ def weights_of(hub: HubServer, repo: str) -> bytes:
 
 
 def part_of(hub: HubServer, repo: str) -> Path:
-    """Where a pull keeps what came of a repository's weights."""
+    """The partial file of a repository's weights."""
     part = partial_file(repo, hashlib.sha256(weights_of(hub, repo)).hexdigest())
     part.parent.mkdir(parents=True, exist_ok=True)
     return part

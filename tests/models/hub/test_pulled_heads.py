@@ -41,7 +41,7 @@ HEADED = PairSpec("headed", Source("org/target"), Source("org/head"))
 
 @pytest.fixture
 def head(hub: HubServer, home: Path) -> Path:
-    """What a training would upload."""
+    """A repository with an EAGLE-3 head, as `mlx-spec train` saves it."""
     target, config = load_model(home / "made" / "target")
     folder = home / "head"
     folder.mkdir()
@@ -168,7 +168,7 @@ def test_a_block_for_gemma_is_pulled_drafts_under_its_own_name_and_is_proved(
 
 
 def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubServer, home: Path) -> None:
-    """LayerSkip's checkpoints are ordinary targets: where to leave stands in a folder of the user's."""
+    """LayerSkip's checkpoints are ordinary targets; the layers to keep are in a folder of the user's."""
     assert main(["pull", "--target", "org/target", "--draft", "none"]) == 0
     (home / "early").mkdir()
     (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0]}')
@@ -192,7 +192,7 @@ def check_pulled(home: Path, name: str) -> None:
 
 
 def write_target(folder: Path, target: nn.Module, config: dict[str, Any]) -> Path:
-    """A model whose tokenizer has the 384 tokens of the tests'."""
+    """A model with the tests' tokenizer of 384 tokens."""
     make_tokenizer(folder)
     (folder / "config.json").write_text(json.dumps(config))
     mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(target.parameters())))

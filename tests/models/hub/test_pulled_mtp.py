@@ -1,4 +1,4 @@
-"""The layers for more tokens come out of the original repository: of its weights only the files with them."""
+"""MTP layers are extracted from the original repository, of which only the files with them are pulled."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def latent(kind: str) -> tuple[nn.Module, dict[str, Any]]:
 
 
 def host(hub: HubServer, home: Path, kind: str) -> dict[str, mx.array]:
-    """A target as mlx-lm has it, and its original in three files, of which the first has no such layer."""
+    """A target in mlx-lm's format, and its original in three files, the first without an MTP layer."""
     model, config = qwen() if kind == "qwen3_5" else latent(kind)
     weights: dict[str, mx.array] = dict(tree_flatten(head_for(model).parameters()))  # type: ignore[arg-type]
     if kind == "qwen3_5":
@@ -159,7 +159,7 @@ def test_of_an_original_that_is_here_the_layers_are_taken_without_a_download(
 
 
 def test_a_conversion_without_the_layers_is_an_ordinary_draft(hub: HubServer, home: Path) -> None:
-    """It goes on naming them in its config.json."""
+    """Its config.json still names the MTP layers."""
     host(hub, home, "qwen3_5")
     hub.models["org/original"] = hub.models["org/target"]
     assert last(SPEC).phase == "done" and installed(SPEC)

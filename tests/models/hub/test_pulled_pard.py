@@ -1,4 +1,4 @@
-"""A draft model that was trained with masks, as amd publishes them: pulled, told by its config, refused."""
+"""A PARD draft model, as amd publishes them: pulled, recognized by its config, refused if it does not fit."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the Hub refuses, and a Hub that cannot be reached: reported with what to do."""
+"""Errors of the Hub, and a Hub that cannot be reached: reported with what to do."""
 
 from pathlib import Path
 from typing import Any

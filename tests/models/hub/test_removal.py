@@ -15,7 +15,7 @@ from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 
 def place(source: Source, commit: str, made: Path) -> int:
-    """Put a whole model into the cache as a pull does; its bytes."""
+    """Put a whole model into the cache as a pull does; returns its bytes."""
     make_model(made, seed=int(commit[0], 16))
     make_tokenizer(made)
     repository = repository_folder(source.repo)
@@ -63,7 +63,7 @@ def test_another_revision_of_the_same_repository_stays_with_what_both_share(home
     (theirs / "tokenizer.json").unlink()
     (theirs / "tokenizer.json").symlink_to((mine / "tokenizer.json").resolve())
     weights = (mine / "model.safetensors").resolve()
-    weights.unlink()  # a link to nothing
+    weights.unlink()  # a broken link
     left = size - sum((theirs / name).stat().st_size for name in ("model.safetensors", "tokenizer.json"))
 
     assert removable_bytes(spec) == remove(spec).freed_bytes == left

@@ -1,4 +1,4 @@
-"""Qwen3.5's layer for one token more, in numpy from its equations."""
+"""Qwen3.5's MTP layer, in numpy from its equations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from tests.mlx_spec.equations import attended, by_head, mlp, normed, turned
 
 
 def last_states(target: Any, written: list[int]) -> mx.array:
-    """What the target's last layer makes of each token, `[1, tokens, dim]`."""
+    """The target's last hidden state of each token, `[1, tokens, dim]`."""
     found = target.language_model.model.embed_tokens(mx.array([written]))
     for layer in target.layers:
         mask = None if layer.is_linear else "causal"
@@ -20,7 +20,7 @@ def last_states(target: Any, written: list[int]) -> mx.array:
 
 
 class ByHand:
-    """The layer in numpy, from Qwen3.5's equations, one whole pass over the text for each token."""
+    """The MTP layer in numpy, from Qwen3.5's equations: a whole pass over the text for each token."""
 
     def __init__(self, weights: Mapping[str, np.ndarray], target: Any):
         self.w, self.target, self.args = weights, target, target.language_model.args
@@ -29,7 +29,7 @@ class ByHand:
         self.rows = np.array(output_layer_of(target).weight)
 
     def draft(self, written: list[int], depth: int) -> np.ndarray:
-        """Logits, `[depth, vocab]`, each after the likeliest token of the one before."""
+        """Logits, `[depth, vocab]`, each after the most likely token of the previous one."""
         last = np.array(last_states(self.target, written[:-1]))[0]
         hidden, ids, logits = normed(last, self.norm, self.args.rms_norm_eps), written[1:], []
         for _ in range(depth):
@@ -50,7 +50,7 @@ class ByHand:
         return normed(x, w["norm.weight"], eps)
 
     def _attention(self, x: np.ndarray) -> np.ndarray:
-        """Half of the query's product is a gate, and a part of each head turns."""
+        """Half of the query projection is a gate, and only a part of each head is rotated."""
         w, args, at, rows = self.w, self.args, "layers.0.self_attn.", np.arange(len(x))
         both = (x @ w[f"{at}q_proj.weight"].T).reshape(len(x), args.num_attention_heads, 2, args.head_dim)
         q, gate = both[:, :, 0].transpose(1, 0, 2), both[:, :, 1].reshape(len(x), -1)

@@ -1,4 +1,4 @@
-"""One EAGLE-3 head in each published packaging: names, ids of layers, where config.json tells its sizes."""
+"""One EAGLE-3 head in each published format: tensor names, layer ids, where config.json has its sizes."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ ENTERING = [layer + 1 for layer in TAPS]
 
 
 def safe_ai_lab(flags: dict[str, Any]) -> dict[str, Any]:
-    """Names no layers; no rope either."""
+    """Names neither layers nor RoPE."""
     return {
         **LAYER,
         "architectures": ["LlamaForCausalLM"],
@@ -37,7 +37,7 @@ def sglang(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def speculators(flags: dict[str, Any]) -> dict[str, Any]:
-    """As speculators 0.9.0 writes it: what is the default of transformers' llama is left out."""
+    """As speculators 0.9.0 writes it, without the defaults of transformers' Llama."""
     kind = "qwen3" if flags.pop("qk_norm", False) else "llama"
     inner = {k: x for k, x in LAYER.items() if k != "hidden_act"}
     return {
@@ -74,7 +74,7 @@ PACKAGINGS = {"SafeAILab": safe_ai_lab, "SGLang": sglang, "speculators": specula
 
 
 def publish(folder: Path, head: EagleHead, packaging: str, **flags: Any) -> Path:
-    """Write a head as others publish it; with an embedding beside it where they have one."""
+    """Write a head in a published format, with an embedding if the format has one."""
     weights: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
     renamed = packaging in ("speculators", "DeepSpec")
     if renamed:

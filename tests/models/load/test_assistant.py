@@ -1,4 +1,4 @@
-"""Gemma 4's assistants as Google and mlx-vlm publish them are read whole; others are refused by name."""
+"""Gemma 4's assistants in Google's and mlx-vlm's formats are loaded; others are refused by name."""
 
 import json
 from dataclasses import replace
@@ -74,7 +74,7 @@ def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
 
 
 def changed(folder: Path, **changes: Any) -> None:
-    """With other keys in the layers' configuration; None: without."""
+    """With these keys changed in the layers' config; None: removed."""
     config = json.loads((folder / "config.json").read_text())
     inner = config["text_config"] | changes
     config["text_config"] = {key: value for key, value in inner.items() if value is not None}
@@ -95,7 +95,7 @@ def weights_in(folder: Path) -> Weights:
     ),
 )
 def test_its_drafts_are_those_of_its_equations(clustered: bool, kind: str, tmp_path: Path) -> None:
-    """Of a target with and without the shell that a model with images has."""
+    """A target with and without the wrapper of a vision model."""
     head = head_for(target(), CLUSTERED if clustered else SHAPE)
     folder = publish(tmp_path / "assistant", head, model_type=kind)
     assert check_drafter(folder) == "assistant"
@@ -113,7 +113,7 @@ def test_its_drafts_are_those_of_its_equations(clustered: bool, kind: str, tmp_p
 
 
 def test_queries_one_place_later_draft_something_else() -> None:
-    """As transformers places them: where the engines that measure acceptance do not (vLLM, mlx-vlm)."""
+    """Positions as in transformers, unlike the engines that measure acceptance (vLLM, mlx-vlm)."""
 
     class Later(AssistantDrafter):
         def _seen(self, kind: str, at: Length) -> Seen:
@@ -173,7 +173,7 @@ def test_products_with_some_quantized_rows_are_those_of_all(tmp_path: Path) -> N
 
 
 def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
-    """Without a soft cap, clusters or the right layers it drafts as well as it can: the floor tells."""
+    """A wrong soft cap, clusters or layers would lower the acceptance below the floor."""
     plain = Engine(target(), context_limit=400)
     texts = [PROMPT + text(plain, PROMPT, max_tokens=30, temperature=t, seed=2) for t in (0.0, 0.8)]
     folder = publish(tmp_path / "assistant", trained(texts, 30, SHAPE))

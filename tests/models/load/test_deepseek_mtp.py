@@ -1,4 +1,4 @@
-"""DeepSeek-V3's and GLM-4.7-Flash's layers for one token more, as their repositories hold them."""
+"""DeepSeek-V3's and GLM-4.7-Flash's MTP layers, in the format of their repositories."""
 
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ def target(kind: str = KIND) -> Any:
 
 
 def deepseek(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
-    """One product makes keys and values of the latent vector, as in the repository."""
+    """One matrix makes keys and values from the latent vector, as in the repository."""
     at = "layers.0.self_attn."
     keys = weights.pop(f"{at}embed_q.weight").swapaxes(-1, -2)
     values = weights.pop(f"{at}unembed_out.weight")
@@ -44,7 +44,7 @@ def deepseek(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
 
 
 def eight_bits(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
-    """Products in blocks with a scale each."""
+    """Matrices in blocks with a scale each."""
     found = {}
     for name, x in deepseek(weights, kind).items():
         found[name] = x
@@ -73,7 +73,7 @@ def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: f
 
 
 def states_of(model: Any, written: list[int]) -> mx.array:
-    """What the target's last layer makes of each token, `[1, tokens, dim]`."""
+    """The target's last hidden state of each token, `[1, tokens, dim]`."""
     found = model.model.embed_tokens(mx.array([written]))
     mask = mx.tril(mx.ones((len(written), len(written)), mx.bool_))
     for layer in model.layers:
@@ -83,7 +83,7 @@ def states_of(model: Any, written: list[int]) -> mx.array:
 
 @cache
 def trained(kind: str = KIND) -> MtpHead:
-    """A layer that has learnt some of its target's texts."""
+    """A layer trained on some of its target's texts."""
     model = target(kind)
     plain, head = Engine(model, context_limit=400), head_for(target(kind))
     texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7)]
@@ -102,7 +102,7 @@ def trained(kind: str = KIND) -> MtpHead:
 
 
 class ByHand:
-    """The layer in numpy: arXiv 2412.19437, sections 2.1 and 2.2; one whole pass over the text per token."""
+    """The layer in numpy (arXiv 2412.19437, sections 2.1 and 2.2): a whole pass over the text per token."""
 
     def __init__(self, weights: Weights):
         self.w, self.target = weights, target()
@@ -116,7 +116,7 @@ class ByHand:
         )
 
     def draft(self, written: list[int], depth: int) -> np.ndarray:
-        """Logits, `[depth, vocab]`, each after the likeliest token of the one before."""
+        """Logits, `[depth, vocab]`, each after the most likely token of the previous one."""
         hidden = normed(np.array(states_of(self.target, written[:-1]))[0], self.norm, 1e-5)
         ids, logits = written[1:], []
         for _ in range(depth):
@@ -137,7 +137,7 @@ class ByHand:
         return normed(x, w["norm.weight"], 1e-5)
 
     def _attention(self, x: np.ndarray) -> np.ndarray:
-        """Keys and values from a latent vector; positions in a part of their own, which all heads share."""
+        """Keys and values from a latent vector; the rotated part of the keys is shared by all heads."""
         w, at, rows = self.w, "layers.0.self_attn.", np.arange(len(x))
         q = normed(x @ w[f"{at}q_a_proj.weight"].T, w[f"{at}q_a_layernorm.weight"], 1e-6)
         q = (q @ w[f"{at}q_b_proj.weight"].T).reshape(len(x), HEADS, NOPE + PE).transpose(1, 0, 2)
@@ -153,7 +153,7 @@ class ByHand:
         return (weights @ values).transpose(1, 0, 2).reshape(len(x), -1) @ w[f"{at}o_proj.weight"].T
 
     def _experts(self, x: np.ndarray) -> np.ndarray:
-        """Two of four, by sigmoids that a bias shifts for the choice alone, and one that is always asked."""
+        """Two of four experts, chosen by sigmoids plus a bias, weighted without it; and a shared expert."""
         w, at = self.w, "layers.0.mlp."
         scores = 1 / (1 + np.exp(-x @ w[f"{at}gate.weight"].T))
         found = mlp(w, f"{at}shared_experts", x)
@@ -169,7 +169,7 @@ class ByHand:
 
 
 def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Rotary positions of neighbours."""
+    """RoPE on pairs of neighbouring dimensions."""
     pairs = x.shape[-1] // 2
     angles = positions[:, None] * 10_000.0 ** (-np.arange(pairs) / pairs)
     a, b = x[..., ::2], x[..., 1::2]

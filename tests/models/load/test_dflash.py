@@ -1,4 +1,4 @@
-"""DFlash and DSpark heads as others publish them draft what their equations say, or are refused by name."""
+"""DFlash and DSpark heads in published formats draft by their equations, or are refused by name."""
 
 import json
 from dataclasses import replace
@@ -46,20 +46,20 @@ def z_lab(**more: Any) -> dict[str, Any]:
 
 
 def spec_forge(**more: Any) -> dict[str, Any]:
-    """DSpark: what DFlash has, and what it adds beside that."""
+    """DSpark: DFlash's keys and its own."""
     own = {**z_lab()["dflash_config"], "projector_type": "dspark", "markov_rank": 8, "block_size": BLOCK}
     return {**LAYERS, "architectures": ["DFlashDraftModel"], "dflash_config": own, **more}
 
 
 def deep_spec(**more: Any) -> dict[str, Any]:
-    """A copy of the target's config; the ids beside it."""
+    """With a copy of the target's config, and the ids outside of it."""
     named = {"architectures": ["Qwen3DSparkModel"], "mask_token_id": MASK, "target_layer_ids": [0, 1, 2]}
     markov = {"markov_rank": 8, "markov_head_type": "vanilla", "enable_confidence_head": True}
     return {**LAYERS, **named, **markov, "block_size": BLOCK, "num_target_layers": 4, **more}
 
 
 def speculators(family: str, anchor: bool, **more: Any) -> dict[str, Any]:
-    """Counts the layers that states enter; says more of the layers than top-level keys."""
+    """Counts layers by their inputs; the layers' config is nested."""
     inner = {**LAYERS, **{key: more.pop(key) for key in SLIDING if key in more}}
     named = {"speculators_model_type": family, "sample_from_anchor": anchor, "mask_token_id": MASK}
     ids = {"aux_hidden_state_layer_ids": [1, 2, 3], "draft_vocab_size": 9, "block_size": BLOCK}
@@ -95,7 +95,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
         {},
     ),
 }
-"""config.json, what the head is, and what its equations have beside."""
+"""(config.json, the head, further arguments of its equations)"""
 
 
 def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:

@@ -1,4 +1,4 @@
-"""Drafters from folders beside a target: loaded, chosen among, refused by name, or left out with a note."""
+"""Drafters from folders: loaded for a target, chosen by kind, refused by name, or left out with a note."""
 
 from collections.abc import Callable
 from pathlib import Path

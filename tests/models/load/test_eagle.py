@@ -1,4 +1,4 @@
-"""A head on disk: read again as it was, and what is wrong with a folder said in a sentence."""
+"""A saved head loads unchanged, and errors in a folder are reported."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def tensors(folder: Path, change: Callable[[dict[str, mx.array]], object]) -> No
 
 
 def refusal(target: Path, head: Path, capfd: pytest.CaptureFixture[str], code: int) -> str:
-    """What the command line says."""
+    """The command line's message."""
     given = ["--target", str(target), "--drafter", str(head), "--prompt", "x", "--max-tokens", "4"]
     assert main(["generate", *given]) == code
     said = capfd.readouterr().err

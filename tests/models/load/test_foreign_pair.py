@@ -1,4 +1,4 @@
-"""A pair whose draft has another tokenizer: it is told, it drafts, and no word changes."""
+"""A pair whose draft has another tokenizer: it is noted, it drafts, and the text stays the same."""
 
 import json
 from collections.abc import Callable

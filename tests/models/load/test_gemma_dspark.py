@@ -1,4 +1,4 @@
-"""DSpark heads for Gemma 4, as DeepSpec publishes them, draft what their equations say."""
+"""DSpark heads for Gemma 4, in DeepSpec's format, draft by their equations."""
 
 import json
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ def shape(kv_heads: int, vocab: int = VOCAB) -> DFlashShape:
 
 
 def head_for(own_values: bool, rank: int = 8, model: Any = None) -> DFlashHead:
-    """None of whose norms is one."""
+    """A random head; no norm weight is 1."""
 
     def layer(shape: DFlashShape) -> GemmaBlockLayer:
         return GemmaBlockLayer(shape.args, ROPE, own_values)
@@ -54,7 +54,7 @@ def head_for(own_values: bool, rank: int = 8, model: Any = None) -> DFlashHead:
 
 
 def publish(folder: Path, head: DFlashHead, own_values: bool, **changes: Any) -> Path:
-    """A copy of the target's config, and frozen copies of its embeddings and output rows."""
+    """With a copy of the target's config, and copies of its embedding and output matrix."""
     weights: dict[str, mx.array] = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
     vocab = head.shape.args.vocab_size
     weights |= {f"{name}.weight": mx.ones((vocab, 32)) for name in ("embed_tokens", "lm_head")}
@@ -131,7 +131,7 @@ class ByHand(DFlash):
 
 
 def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """A quarter of the pairs turns, by the width of all of them."""
+    """RoPE on a quarter of the pairs, with frequencies by the full width."""
     half = x.shape[-1] // 2
     speeds = np.where(np.arange(half) < half // 4, 1_000_000.0 ** (-np.arange(half) / half), 0)
     angles = positions[:, None] * speeds
@@ -175,7 +175,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     plain = Engine(target(), context_limit=400)
     texts = [PROMPT + text(plain, PROMPT, max_tokens=24, temperature=t, seed=2) for t in (0.0, 0.8)]
     read = [[mx.array(x[None]) for x in states_of(each)] for each in texts]
-    # Without a table, which would know these texts by their pairs of tokens.
+    # Without a Markov table, which could predict these texts by their pairs of tokens.
     folder = publish(tmp_path / "head", taught(head_for(False, 0), texts, read, len(PROMPT), 40), False)
 
     def first_two(**changes: Any) -> tuple[float, float]:

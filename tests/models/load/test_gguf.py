@@ -1,4 +1,4 @@
-"""GGUF files against the same weights in mlx-lm's own form: the logits, the tokens, and what is refused."""
+"""GGUF files against the same weights in mlx-lm's format: logits, tokens, and refusals."""
 
 from itertools import product
 from typing import Any
@@ -36,7 +36,7 @@ def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp
 
 
 def test_a_file_that_may_only_be_read_is_loaded_from_a_copy_that_is_gone_afterwards(tmp_path, monkeypatch):
-    """MLX opens a GGUF file for writing; the superuser of a test may write any, so MLX is made to refuse."""
+    """MLX opens GGUF files for writing. Root may write any file, so MLX is patched to refuse."""
     file, folder, load_file = tmp_path / "model.gguf", tmp_path / "temporary", mx.load
     wanted = write_gguf(file, "llama", Kind.Q8_0)(IDS)
     folder.mkdir()
@@ -98,8 +98,8 @@ def test_a_gguf_is_target_and_draft_of_a_pair_like_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ({"called": "mamba"}, "the architecture mamba; GGUF files of llama, qwen2, qwen3, gemma3 are read"),
-        ({"pre": "viking"}, "a tokenizer of a kind that is not read from GGUF here: gpt2, viking"),
+        ({"called": "mamba"}, "the architecture mamba; GGUF is supported for llama, qwen2, qwen3, gemma3"),
+        ({"pre": "viking"}, "a tokenizer that is not supported in GGUF files: gpt2, viking"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(given, refusal, tmp_path):

@@ -1,4 +1,4 @@
-"""Which layers to keep is written and read again, and a damaged file is named."""
+"""The layers to keep are saved and loaded, and a damaged file is named."""
 
 import json
 from functools import cache
@@ -61,7 +61,7 @@ def test_layers_of_another_target_are_refused(tmp_path: Path):
 
 @cache
 def trained() -> nn.Module:
-    """As LayerSkip's checkpoints are: after two of its four layers it was to be right, too."""
+    """As LayerSkip's checkpoints: trained to predict after two of its four layers, too."""
     target = tiny_llama(0, layers=4)
     ids, exits = mx.array([prompt(32, seed) for seed in range(4)]), (target, with_layers(target, range(2)))
 
@@ -80,7 +80,7 @@ def test_a_target_trained_to_be_left_early_is_often_drafted_right_by_its_first_l
     tmp_path: Path,
 ) -> None:
     def accepted(layers: list[int]) -> list[float]:
-        """How often the first and the second drafted token was accepted."""
+        """The acceptance of the first and the second drafted token."""
         (tmp_path / "config.json").write_text(json.dumps({"model_type": "layer_skip", "layers": layers}))
         assert check_drafter(tmp_path) == "layer_skip"
         drafter = load_layer_skip(tmp_path, trained(), CONFIG)

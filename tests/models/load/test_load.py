@@ -60,7 +60,7 @@ def test_a_pair_of_folders_answers_and_loading_opens_no_connection(
 
 
 def test_embedding_rows_may_differ_where_the_tokenizer_is_the_same(pair: tuple[Path, Path]) -> None:
-    """As Qwen2.5: 152,064 rows from 7B on, 151,936 below."""
+    """As Qwen2.5, whose embedding has 152,064 rows from 7B on and 151,936 below."""
     make_model(pair[1], seed=1, num_hidden_layers=1, vocab_size=352)
 
     assert len(answer(load(spec_of(*pair)), max_tokens=12, drafter="model", temperature=1.0)) == 12

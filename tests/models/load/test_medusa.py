@@ -1,4 +1,4 @@
-"""Medusa heads are written and read again, as trained here or as published; what is damaged is named."""
+"""Medusa heads trained here or published are saved and loaded; damaged files are named."""
 
 import json
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
 @pytest.mark.parametrize("tokens", [None, KNOWN, KNOWN[::-1]])
 @pytest.mark.parametrize("bias", [True, False])
 def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path, tokens: Any, bias: bool):
-    """For all tokens or those of a map; config.json names fewer heads than there are."""
+    """For all tokens or those of a `token_map`; config.json names too few heads."""
     given = arrays(dict(tree_flatten(head_for(shared=False).parameters())))  # type: ignore[arg-type]
     kept, weights = list(range(VOCAB) if tokens is None else tokens), {}
     for name, x in given.items():

@@ -1,4 +1,4 @@
-"""What drafts takes memory too: it is counted before it is read, and said after."""
+"""Drafters' memory is checked before loading, and reported after it."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def save_head(folder: Path, target: Path) -> Path:
 
 
 def room(monkeypatch: pytest.MonkeyPatch, *folders: Path, less: int = 0) -> None:
-    """For these, and no byte more."""
+    """Memory for exactly these weights."""
     needed = sum(Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu()) for folder in folders)
     monkeypatch.setattr(engine, "_capacity", lambda: needed - less)
 

@@ -1,4 +1,4 @@
-"""Multi-token prediction layers as others publish them are read whole and draft what their equations say."""
+"""Multi-token prediction layers in published formats are loaded and draft by their equations."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ Weights = dict[str, mx.array]
 
 
 def target_of(kind: str) -> Any:
-    """The same each time: some types begin with random numbers that are no matrices."""
+    """Seeded: some types also initialize vectors at random."""
     mx.random.seed(1)
     return build(kind)
 
@@ -45,7 +45,7 @@ def head_for(target: Any, seed: int = 3) -> MtpHead:
 
 
 def original(weights: Weights, kind: str) -> Weights:
-    """With what else lies in its shard."""
+    """With other tensors of its shard."""
     found = {f"mtp.{name}": x - 1 if x.ndim == 1 else x for name, x in weights.items()}
     return found | {"model.layers.3.mlp.up_proj.weight": mx.ones((4, 4)), "lm_head.weight": mx.ones((4, 4))}
 
@@ -95,7 +95,7 @@ PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
 def fused(weights: Weights) -> Weights:
-    """Experts as Qwen3.5's are stored."""
+    """Experts in Qwen3.5's format."""
     at = "layers.0.mlp."
     gate, up, down = (weights.pop(f"{at}switch_mlp.{part}.weight") for part in PARTS)
     joined = mx.concatenate([gate, up], axis=-2)
@@ -103,7 +103,7 @@ def fused(weights: Weights) -> Weights:
 
 
 def apart(weights: Weights) -> Weights:
-    """One by one, as Qwen3-Next's and GLM's are."""
+    """Experts one by one, as Qwen3-Next's and GLM's."""
     for part in PARTS:
         stacked = weights.pop(f"layers.0.mlp.switch_mlp.{part}.weight")
         weights |= {f"layers.0.mlp.experts.{i}.{part}.weight": x for i, x in enumerate(stacked)}
@@ -164,7 +164,7 @@ def test_every_packaging_is_read_tensor_for_tensor(
 
 @cache
 def trained() -> MtpHead:
-    """A layer that has learnt some of its target's texts."""
+    """A layer trained on some of its target's texts."""
     target = target_of("qwen3_5")
     plain, head = Engine(target, context_limit=400), head_for(target)
     texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7, 0.9)]
@@ -209,7 +209,7 @@ class Blind(MtpHead):
 
 
 def accepted(drafter: MtpDrafter, target: Any) -> list[float]:
-    """How often the first and the second drafted token was accepted, over two texts that were learnt."""
+    """The acceptance of the first and the second drafted token, over two training texts."""
     engine = Engine(target, [drafter], context_limit=400)
     rounds = [
         read
@@ -267,7 +267,7 @@ def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: 
     config["text_config"]["hidden_size"] -= 8
     dedicated = config | {"mtp_use_dedicated_embeddings": True}
     (folder / "config.json").write_text(json.dumps(dedicated))
-    with pytest.raises(UnsupportedModel, match="embeddings of its own, which are not read"):
+    with pytest.raises(UnsupportedModel, match="its own embeddings, which are not supported"):
         load_mtp(folder, target, {})
     mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
     (folder / "config.json").write_text(json.dumps(config))

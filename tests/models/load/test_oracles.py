@@ -1,6 +1,7 @@
-"""Heads written by the packages that publish such heads guess here what they guess there.
+"""Heads saved by the packages that publish them draft the same here as there.
 
-They need PyTorch and are not in the lock: MLX_SPEC_ORACLE names a Python that has them (docs/drafters.md).
+The packages need PyTorch and are not in the lock: MLX_SPEC_ORACLE names a Python that has them
+(docs/drafters.md).
 """
 
 import os
@@ -26,7 +27,7 @@ from tests.mlx_spec.tiny_models import text
 ORACLE = os.environ.get("MLX_SPEC_ORACLE")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not ORACLE, reason="MLX_SPEC_ORACLE names no Python")]
 TEXT = shuffled(3, 15)
-"""All but its last token was read by the target."""
+"""The target has read all but its last token."""
 
 
 @pytest.mark.parametrize(("script", "count"), [("of_speculators.py", 13), ("of_dflash.py", 6)])
@@ -93,7 +94,7 @@ def block(folder: Path, states: list[mx.array], rows: int) -> np.ndarray:
 
 
 def walked(head: DFlashHead, rows: mx.array) -> list[int]:
-    """The best token of each place after the best of the place before."""
+    """The most likely token of each position after that of the previous one."""
     path = [TEXT[-1]]
     for i in range(rows.shape[1]):
         guesses = head.guesses(rows)[:, i]

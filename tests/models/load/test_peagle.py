@@ -1,4 +1,4 @@
-"""P-EAGLE heads as speculators and others publish them are read whole; others are refused by name."""
+"""P-EAGLE heads in published formats are loaded; others are refused by name."""
 
 import json
 from dataclasses import replace

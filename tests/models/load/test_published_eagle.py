@@ -1,7 +1,7 @@
-"""EAGLE-3 heads as others publish them draft what their equations say, and as often right as they were.
+"""EAGLE-3 heads in published formats draft by their equations, with the acceptance of the original head.
 
-A wrong loader costs acceptance and nothing else: every packaging is held against `equations.py`, which counts
-layers as the packaging does, and against how often the head was right before it was packed.
+A wrong loader only costs acceptance. So every format is compared with `equations.py`, which counts layers as
+the format does, and with the acceptance of the head before it was saved in that format.
 """
 
 import json
@@ -36,7 +36,7 @@ ENTERED = {
     "speculators": [1, 2, 3],
     "DeepSpec": [1, 2, 3],
 }
-"""Layers that the states enter which each reads."""
+"""By format, the layers whose inputs are read."""
 DEPTH = 3
 
 
@@ -70,7 +70,7 @@ def is_right(eagle: Eagle, of_target: Weights, entered: list[int], one: Proposed
     logits, drafted = eagle.draft([found[i] for i in entered], one.before, depth)
     known = list(range(VOCAB)) if len(eagle.w["lm_head.weight"]) == VOCAB else list(KNOWN)
     off = np.abs(one.logits[:, known] - logits).max(axis=-1) / np.abs(logits).max()
-    # Each step reads the row before, with float32's rounding: numpy in float64 is as far from float32.
+    # Each step adds float32 rounding to the previous row: numpy in float64 differs from float32 as much.
     return off[0] < 1e-4 and off.max() < 1e-3 and list(one.read.drafted) == drafted
 
 
@@ -88,7 +88,7 @@ VARIANTS: list[tuple[str, dict[str, bool]]] = [
 
 
 def variant(flags: dict[str, bool], few: bool) -> EagleHead:
-    """A random head with these norms, none of whose weights is one."""
+    """A random head with these norms; no norm weight is 1."""
     shape, keys = head_for(target()).shape, iter(mx.random.split(mx.random.key(8), 40))
     head = EagleHead(
         replace(shape, tokens=KNOWN if few else shape.tokens, **{"fc_norm": False, **flags}), target()
@@ -111,7 +111,7 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, which, few):
     rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=12, draft_length=DEPTH)
     assert len(rounds) > 3
     assert all(is_right(eagle, of_target, ENTERED[packaging], one) for one in rounds)
-    for flag in named:  # the flag says something here
+    for flag in named:  # only here the flag has an effect
         other = by_hand(folder, of_target, **{**named, flag: not named[flag]})
         assert not all(is_right(other, of_target, ENTERED[packaging], one) for one in rounds)
 
@@ -158,13 +158,13 @@ def edited(folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("packaging", "changes", "error", "message"),
     [
-        ("speculators", {"embed_requires_grad": True}, UnsupportedModel, "embeddings of its own"),
+        ("speculators", {"embed_requires_grad": True}, UnsupportedModel, "its own embeddings"),
         ("speculators", {AUX: [1, "two"]}, BrokenFiles, r"layer_ids are \[1, 'two'\]"),
         ("speculators", {"transformer_layer_config": 3}, BrokenFiles, "is damaged"),
         ("speculators", {"transformer_layer_config": {"model_type": "odd"}}, BrokenFiles, "odd"),
-        ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers, and heads of one"),
+        ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers; only heads of one"),
         ("DeepSpec", {"target_layer_ids": [0, 1]}, BrokenFiles, "fc.weight"),
-        ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "layer computes with gelu"),
+        ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "activation is gelu; only silu is supported"),
         ("SGLang", {"target_hidden_size": 48}, UnsupportedModel, "48 numbers.*has 120 and 32"),
         ("SafeAILab", {"vocab_size": 99}, BrokenFiles, "names no 'd2t'"),
     ],

@@ -1,6 +1,6 @@
-"""Heads that come unquantized get as many bits as their target has, or as `--drafter-bits` says.
+"""Heads stored unquantized are quantized as their target, or as by `--drafter-bits`.
 
-Loading takes the way that it takes with Metal; the products are the same on a CPU.
+Loading follows the path for Metal; the results are the same on a CPU.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from tests.models.load.test_deepseek_mtp import FLASH, KIND
 PROMPT = prompt(9, 1)
 CONFIG = {"quantization": {"group_size": 32, "bits": 4}}
 KEPT = ("fc", "pre_projection")
-"""What reads the target's states, whose numbers are of very unlike size."""
+"""Layers that read the target's states, whose numbers vary widely in size, are not quantized."""
 
 
 def eagle(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What ranks compare before they load, and which models they can share."""
+"""The checks between ranks before loading, and the models they can split."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from tests.models.tiny_models import make_model, make_pair
 
 
 class Second(Ranks):
-    """Rank 1 of two. Rank 0's words are what was exchanged in the same place before."""
+    """Rank 1 of two. Rank 0's values are those that were exchanged at the same call before."""
 
     def __init__(self, before: list[list[int]]) -> None:
         super().__init__(mx.distributed.init())

@@ -1,4 +1,4 @@
-"""What is wrong with a folder of layer_skip or a draft model, as the command line says it."""
+"""The command line's messages for broken folders of layer_skip drafters and draft models."""
 
 import json
 from pathlib import Path

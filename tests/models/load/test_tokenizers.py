@@ -1,4 +1,4 @@
-"""Which tokenizers work together: decided on what they do with text, not on sizes."""
+"""Which tokenizers fit: decided by how they encode text, not by sizes."""
 
 import json
 from pathlib import Path

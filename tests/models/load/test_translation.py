@@ -1,4 +1,4 @@
-"""Between tokenizers of three kinds: the draft reads the text, the target its own tokens."""
+"""Translation between tokenizers of several kinds: the text stays the same."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def saved(tokenizer: Tokenizer, folder: Path, **more: Any) -> Path:
 
 
 def spaced(folder: Path) -> Path:
-    """As SentencePiece has it: a space before every text, bytes where there is no piece."""
+    """As SentencePiece: a space before every text, byte fallback."""
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])  # type: ignore[assignment]
     tokenizer.decoder = decoders.Sequence(
@@ -53,7 +53,7 @@ def spaced(folder: Path) -> Path:
 
 
 def characters(folder: Path) -> Path:
-    """A token for each character of a few, bytes for the rest."""
+    """A token for some characters, bytes for the rest."""
     letters = sorted(set("".join(TEXT)) | {"é"})
     tokenizer = Tokenizer(
         models.BPE(
@@ -67,7 +67,7 @@ def characters(folder: Path) -> Path:
 
 
 def lower(folder: Path) -> Path:
-    """It reads no capital letters."""
+    """It lower-cases its texts."""
     make_tokenizer(folder)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
@@ -86,7 +86,7 @@ def others(folder: Path) -> Path:
 
 
 def words(folder: Path) -> Path:
-    """As BERT has them: words stand apart, what goes on with one is marked."""
+    """As BERT: tokens are separate words, and continuations are marked."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.BertNormalizer()  # type: ignore[assignment]
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
@@ -97,7 +97,7 @@ def words(folder: Path) -> Path:
 
 
 def ended(folder: Path) -> Path:
-    """As GPT's first one has them: the end of a word is marked."""
+    """As the first GPT: the end of a word is marked."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
     tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")  # type: ignore[assignment]
@@ -109,7 +109,7 @@ def ended(folder: Path) -> Path:
 
 
 def unigram(folder: Path) -> Path:
-    """As T5 has them, with bytes where there is no piece."""
+    """As T5, with byte fallback."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()  # type: ignore[assignment]
     tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])  # type: ignore[assignment]
@@ -124,7 +124,7 @@ def unigram(folder: Path) -> Path:
 
 
 def added(folder: Path) -> Path:
-    """Some of its tokens are cut out of a text before all others."""
+    """Added tokens are split off a text first."""
     tokenizer = Tokenizer.from_file(str(pieces(folder) / "tokenizer.json"))
     tokenizer.add_tokens(
         [AddedToken(text, normalized=False) for text in ("model", "  ", "g ah", "日本", "\n\n")]

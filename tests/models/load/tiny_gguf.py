@@ -50,7 +50,7 @@ def tiny_model(architecture: str) -> nn.Module:
 def write_gguf(
     path: Path, architecture: str, kind: Kind, *, called: str = "", pre: str = "smollm", file_type: int = 0
 ) -> nn.Module:
-    """Write `tiny_model` with matrices of this kind; return it with the numbers that the file holds.
+    """Write `tiny_model` with matrices of this type; return it with the file's dequantized weights.
 
     Args:
         called: the architecture that the file names, in place of its own.
@@ -92,7 +92,7 @@ def _as_stored(numbers: np.ndarray, kind: Kind) -> np.ndarray:
 
 
 def _as_llama_cpp(name: str, numbers: np.ndarray, architecture: str) -> np.ndarray:
-    """As llama.cpp's converter writes it: `permute` of its LlamaModel, norms of its Gemma models plus one."""
+    """As llama.cpp's converter: q and k permuted for Llama (`permute`), norms plus 1 for Gemma."""
     heads = {"q_proj": SHAPE["num_attention_heads"], "k_proj": SHAPE["num_key_value_heads"]}
     layer = name.split(".")[-2]
     if architecture == "llama" and layer in heads:

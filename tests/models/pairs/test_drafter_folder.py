@@ -1,4 +1,4 @@
-"""Drafters that are folders: of which kind they are, and to which target they belong."""
+"""Folders of drafters: their kinds, and the targets they belong to."""
 
 import json
 from pathlib import Path

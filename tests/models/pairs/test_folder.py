@@ -41,7 +41,7 @@ def link_to_nothing(path: Path) -> None:
 
 def make_unreadable(path: Path) -> None:
     path.unlink()
-    path.mkdir()  # not by its mode, which root may ignore
+    path.mkdir()  # not by its mode, which root ignores
 
 
 def change(changed: Callable[[bytes], bytes]) -> Callable[[Path], None]:

@@ -1,4 +1,4 @@
-"""What is known of a pair of one's own, whatever its files hold."""
+"""The catalogue entries of the user's own pairs, whatever their files hold."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

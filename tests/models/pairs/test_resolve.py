@@ -1,4 +1,4 @@
-"""From what a person names to a pair."""
+"""From the user's arguments to a pair."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def test_a_home_of_a_user_that_is_not_known_is_named(monkeypatch: pytest.MonkeyP
 
 
 def test_a_cache_of_a_user_that_is_not_known_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the Hub's library reads it."""
+    """The same path as the Hub's library."""
     monkeypatch.setenv("HF_HOME", "~nobody-of-this-name/x")
 
     assert hub_cache() == Path("~nobody-of-this-name/x/hub")
@@ -146,7 +146,7 @@ def test_a_cache_of_a_user_that_is_not_known_is_an_empty_one(monkeypatch: pytest
 
 @contextmanager
 def unseen(folder: Path) -> Iterator[None]:
-    """The folder may not be looked into; root gives up its rights, it would be let in."""
+    """A folder without read permission; root drops its rights, because it could read it."""
     folder.chmod(0)
     user = os.geteuid()
     if user == 0:

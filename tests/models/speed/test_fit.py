@@ -1,4 +1,4 @@
-"""What fits where, and why not."""
+"""Which pairs fit which machine, and why not."""
 
 import os
 import subprocess

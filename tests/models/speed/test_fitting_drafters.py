@@ -21,7 +21,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(config: dict[str, object]) -> FittingDrafter:
-    """The shipped head, trained again with another config."""
+    """The shipped head's weights as the user's own head, with this config."""
     folder = own_drafters_folder() / "smollm2-135m" / "eagle"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
@@ -67,7 +67,7 @@ def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_s
     head, block = fitting_drafters(find("gpt-oss-20b"), find_chip("M4 Max"))
     assert (head.kind, block.kind) == ("eagle", "dflash")
     assert head.gain and 1 < head.gain < 1.3 and head.range and head.range[0] < (head.speed or 0)
-    # One layer, three taps, 64,000 output rows and the embeddings, which are not read, in two bytes each.
+    # One layer, three taps, 64,000 output rows and an unused copy of the embeddings, two bytes each.
     layer = 2880 * (2 * 64 * 80 + 64 * 64 + 3 * 2880)
     rows = (3 * 2880 + 64_000 + 201_088) * 2880
     assert head.bytes == 2 * (layer + rows)

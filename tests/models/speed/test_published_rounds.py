@@ -1,4 +1,4 @@
-"""Published drafters: their sizes, and what their rounds cost, from tables alone."""
+"""Published drafters: their sizes and the costs of their rounds, from tables alone."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def test_sizes_agree_with_those_that_were_published() -> None:
     layer = weight_bytes(replace(known["mlx-community/Qwen3.8-27B-MTP-4bit"], bytes=None))
     assert layer and layer * 4.5 / 16 == pytest.approx(0.24e9, rel=0.01)
     block = weight_bytes(replace(known["incoai/Qwen3.8-27B-DFlash2"], bytes=None))
-    assert block == pytest.approx(3.85e9, rel=0.12)  # convolutions and codebooks are left out
+    assert block == pytest.approx(3.85e9, rel=0.12)  # without convolutions and codebooks
     assistant = weight_bytes(known["google/gemma-4-31B-it-assistant"])
     assert assistant == pytest.approx(945e6, rel=0.01)  # Radamanthys11/Gemma-4-31B-it-assistant-GGUF, F16
 

@@ -1,4 +1,4 @@
-"""Predictions follow the published speeds as the docs say, and the docs say what the script computes."""
+"""Predictions are as close to published speeds as the docs say, and the docs are the script's output."""
 
 from dataclasses import replace
 from statistics import median
@@ -68,7 +68,7 @@ def test_the_held_out_prediction_of_a_chip_knows_nothing_of_its_speeds(
 
 
 def test_every_pair_of_the_catalogue_has_a_prediction_on_every_chip() -> None:
-    # Its bits are an average over what a token of gpt-oss-20b reads.
+    # Its bits are the average over the weights that a token of gpt-oss-20b reads.
     assert [pair.name for pair in all_pairs() if pair.quantization == "MXFP4"] == ["gpt-oss-20b"]
     for chip in all_chips():
         for pair in all_pairs():

@@ -1,4 +1,4 @@
-"""No pauses between the attempts of the download processes of most tests."""
+"""No pauses between retries in the download processes of most tests."""
 
 import time
 

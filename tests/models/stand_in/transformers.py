@@ -1,6 +1,6 @@
-"""In place of transformers where it is first on the path, as in the download processes of most tests.
+"""A stand-in for transformers, first on the path in the download processes of most tests.
 
-Importing the real one takes a second of a core, more than all else that those processes do.
+Importing the real one takes a second, longer than all else in those processes.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 
 class AutoTokenizer:
-    """Reads what the tests' models come with."""
+    """Reads the tokenizer.json of the tests' models."""
 
     @staticmethod
     def from_pretrained(folder: Path, **_: bool) -> Tokenizer:

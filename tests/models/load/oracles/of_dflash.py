@@ -1,6 +1,6 @@
 """z-lab's DFlash on PyTorch: writes tiny checkpoints as it publishes them, and the logits it computes.
 
-Run by a Python that has it: `python of_dflash.py FOLDER`; ids, taps and embedding lie in the folder.
+Run by a Python with that package: `python of_dflash.py FOLDER`; the folder has ids, taps and embedding.
 """
 # pyright: reportMissingImports=false, reportCallIssue=false
 

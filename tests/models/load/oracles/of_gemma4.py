@@ -1,7 +1,7 @@
 """transformers' own assistants of Gemma 4: writes tiny checkpoints as it saves them, and its logits.
 
-Run by a Python that has it: `python of_gemma4.py FOLDER`; in the folder lie the target's embeddings as it
-reads them, its last hidden state, and keys and values by kind of layer.
+Run by a Python with that package: `python of_gemma4.py FOLDER`; the folder has the target's embeddings as it
+reads them, its last hidden state, and keys and values by layer type.
 """
 # pyright: reportMissingImports=false, reportCallIssue=false
 
@@ -48,7 +48,7 @@ def write(name: str, clustered: bool) -> None:
     for _ in range(STEPS):
         embedded = EMBEDDING[token][None, None] * WIDTH**0.5
         with torch.no_grad():
-            # Keys and values are cut to the window, as a target's own cache cuts them.
+            # Keys and values are cut to the window, as in a target's cache.
             kept = {
                 kind: tuple(x[:, :, -WINDOW:] if kind == KINDS[0] else x for x in both)
                 for kind, both in KEPT.items()

@@ -1,6 +1,6 @@
 """speculators' own drafters: writes tiny checkpoints as it publishes them, and the logits it computes.
 
-Run by a Python that has it: `python of_speculators.py FOLDER`; ids, taps and embedding lie in the folder.
+Run by a Python with that package: `python of_speculators.py FOLDER`; the folder has ids, taps and embedding.
 """
 # pyright: reportMissingImports=false, reportCallIssue=false
 
@@ -80,7 +80,7 @@ def block(name: str, family: str, few: bool, layers=None, **flags):
     inner = Qwen3Config(num_hidden_layers=2, **SIZES, **(layers or {}))
     ids = {"aux_hidden_state_layer_ids": [1, 2, 3], "mask_token_id": VOCAB - 1, "block_size": BLOCK}
     model = made(kind, config(transformer_layer_config=inner, **facts(family, few), **ids, **flags), few)
-    at = len(IDS) - 1  # the anchor; what follows is not looked at
+    at = len(IDS) - 1  # the anchor; later tokens are ignored
     ids, hidden, loss = (torch.zeros(1, at + 8, *more) for more in ((), (TAPS.shape[1],), ()))
     ids, hidden[0, :at], loss[0, at] = ids.long(), torch.from_numpy(TAPS), 1
     ids[0, : at + 1] = torch.from_numpy(IDS)
