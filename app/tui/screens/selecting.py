@@ -1,4 +1,4 @@
-"""Selecting text with the mouse, where Textual's own way would end the program."""
+"""Text selection with the mouse, without three crashes of Textual's."""
 
 from textual.geometry import Offset
 from textual.screen import Screen, ScreenResultType
@@ -9,9 +9,12 @@ class SelectingScreen(Screen[ScreenResultType]):
     """A screen whose text can be selected."""
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Beside a widget's text, the beginning of that row: Textual counts wrapped rows as lines there."""
+        """None for a widget that was just removed. Left of a text, the start of that row: Textual counts
+        wrapped rows as lines there."""
         widget, offset = super().get_widget_and_offset_at(x, y)
-        if widget is not None and x < (left := widget.content_region.x):
+        if widget is None or not widget.is_attached:
+            return None, None
+        if x < (left := widget.content_region.x):
             return super().get_widget_and_offset_at(left, y)
         return widget, offset
 

@@ -41,3 +41,12 @@ async def test_a_text_that_becomes_shorter_than_what_is_selected_of_it_ends_noth
         assert app.screen.get_selected_text() == "b\nc"
         app.query_one("#lines", Static).update("a")
         assert app.screen.get_selected_text() is None
+
+
+async def test_a_click_on_a_widget_that_was_just_removed_ends_nothing() -> None:
+    app = Wrapped()
+    async with app.run_test(size=(60, 10)) as pilot:
+        with app.batch_update():  # the screen is not drawn anew
+            await app.query_one("#lines").remove()
+            await pilot.click(offset=(2, 3))
+        assert not app.screen.get_selected_text()
