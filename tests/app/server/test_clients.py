@@ -81,7 +81,8 @@ def test_openais_client_has_several_answers_and_is_told_what_cannot_be(tiny_serv
         found = client.chat.completions.create(**asked, n=2, seed=3)
         single = client.chat.completions.create(**asked, seed=4)
         assert found.choices[1].message.content == single.choices[0].message.content
-        told = client.chat.completions.create(**asked, logprobs=True, top_logprobs=2).choices[0].logprobs
+        scored = client.chat.completions.create(**asked, seed=3, logprobs=True, top_logprobs=2)
+        told = scored.choices[0].logprobs
         assert told and told.content and len(told.content[0].top_logprobs) == 2
         with pytest.raises(openai.BadRequestError, match="logit_bias"):
             client.chat.completions.create(**asked, logit_bias={"5": 100})
