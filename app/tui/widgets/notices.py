@@ -20,6 +20,7 @@ SECONDS: dict[Kind, float] = {"info": 4.0, "mistake": 2.0, "warning": 8.0, "erro
 CHARACTERS_A_SECOND = 15
 """A person's reading speed."""
 LEAST_SECONDS = 0.001
+"""What a toast stays for even if it is shown when its time is over."""
 KEPT = 200
 LONGEST, TOAST = 1500, 400
 """Characters kept and shown: a notice may quote a long pasted text."""
@@ -32,7 +33,7 @@ class Notice:
     when: datetime = field(default_factory=datetime.now)
 
 
-class Toasted(Notification):
+class ToastNotification(Notification):
     """Its time may end just as a screen shows it. Textual would then wait a negative time: for ever."""
 
     @property
@@ -45,7 +46,8 @@ class Toasted(Notification):
 
 
 def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel = "information") -> None:
-    app.post_message(Notify(Toasted(text, severity=severity, timeout=seconds)))
+    """Show a toast of this plain text for `seconds`."""
+    app.post_message(Notify(ToastNotification(text, severity=severity, timeout=seconds)))
 
 
 class Notices:

@@ -6,7 +6,7 @@ from textual.notifications import SeverityLevel
 from app.engine.protocol import TuningEnded
 from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
-from app.tui.widgets.notices import Toasted, show_toast
+from app.tui.widgets.notices import ToastNotification, show_toast
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -34,7 +34,7 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
 
 
 def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
-    late = Toasted("text", timeout=-1e-4)
+    late = ToastNotification("text", timeout=-1e-4)
     assert late.has_expired and late.time_left > 0
 
 
