@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.history.records import Chat, ChatRow, now
+from app.history.records import ChatRow, now
 from app.shell.errors import AppError
 from app.shell.number_text import counted, day_group, when_text
 from app.shell.printable import one_line
@@ -51,7 +51,8 @@ the chat at the message that was found."""
         self._text = text
         self.time = time
         self.rows: list[ChatRow] = []
-        self._is_loaded = False
+        self._shown: tuple[str, bool] | None = None
+        """The search and the archive that `rows` are of."""
         self._deleting = ""
         """Id of the chat being deleted, which is still in the list."""
         self.archived = False
@@ -66,7 +67,7 @@ the chat at the message that was found."""
         self.load()
 
     def on_resize(self) -> None:
-        if self._is_loaded:
+        if self._shown is not None:
             self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -77,15 +78,14 @@ the chat at the message that was found."""
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """The first Enter goes to the list, the second opens; both may come before the search is over."""
-        await self._load()
         options = self.query_one(OptionList)
         if self.focused is options:
-            options.action_select()
+            self._with_chosen(self.dismiss)
         else:
             self.set_focus(options)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._row(event.option_id))
+        self._with_chosen(self.dismiss)
 
     def applies(self, action: str) -> bool:
         return action != "undo" or self.app.saved.can_undo
@@ -96,29 +96,19 @@ the chat at the message that was found."""
         return super().check_action(action, parameters)
 
     def action_rename(self) -> None:
-        if (chat := self.chosen) is not None and self.is_active:  # the key twice in one read asks once
-
-            def rename(title: str | None) -> None:
-                if title is not None:
-                    self._do(self.app.saved.rename(chat, title))
-
-            self.app.push_screen(LineQuestionScreen("The chat's title", chat.title), rename)
+        self._with_chosen(self._rename)
 
     def action_archive(self) -> None:
-        if (chat := self.chosen) is not None:
-            self._do(self.app.saved.archive(chat))
+        self._with_chosen(lambda row: self._do(self.app.saved.archive(row.chat)))
 
     def action_delete(self) -> None:
-        if (chat := self.chosen) is not None and chat.id != self._deleting:  # the key twice in one read
-            self._deleting = chat.id
-            self._do(self.app.saved.delete(chat))
+        self._with_chosen(self._delete)
 
     def action_undo(self) -> None:
         self._do(self.app.saved.undo())
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
-        if (chat := self.chosen) is not None:
-            self._do(self.app.saved.export(chat, kind))
+        self._with_chosen(lambda row: self._do(self.app.saved.export(row.chat, kind)))
 
     def action_show_archived(self) -> None:
         self.archived = not self.archived
@@ -137,13 +127,40 @@ the chat at the message that was found."""
         return self._text.split()
 
     @property
-    def chosen(self) -> Chat | None:
+    def chosen(self) -> ChatRow | None:
         option = self.query_one(OptionList).highlighted_option
-        row = self._row(option.id) if option is not None else None
-        return row.chat if row is not None else None
+        return self._row(option.id) if option is not None else None
 
     def _row(self, chat_id: str | None) -> ChatRow | None:
         return next((row for row in self.rows if row.chat.id == chat_id), None)
+
+    def _with_chosen(self, do: Callable[[ChatRow], object]) -> None:
+        """Call `do` with the chosen chat: at once, or when the search for it is over."""
+
+        def act() -> None:
+            if (row := self.chosen) is not None and self.is_active:
+                do(row)
+
+        async def search() -> None:
+            await self._load()
+            act()
+
+        if self._shown == (self._text, self.archived):
+            act()
+        else:
+            self.run_worker(search(), group="do")
+
+    def _rename(self, row: ChatRow) -> None:
+        def rename(title: str | None) -> None:
+            if title is not None:
+                self._do(self.app.saved.rename(row.chat, title))
+
+        self.app.push_screen(LineQuestionScreen("The chat's title", row.chat.title), rename)
+
+    def _delete(self, row: ChatRow) -> None:
+        if row.chat.id != self._deleting:  # the key twice in one read
+            self._deleting = row.chat.id
+            self._do(self.app.saved.delete(row.chat))
 
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
@@ -173,7 +190,7 @@ the chat at the message that was found."""
             return  # too late: something else was asked for meanwhile
         # Search results are sorted best first, all chats by the time shown.
         self.rows = rows if self.words else sorted(rows, key=lambda row: row.chat.changed, reverse=True)
-        self._is_loaded = True
+        self._shown = asked
         if not self.was_closed:
             self._draw()
 
@@ -193,8 +210,8 @@ the chat at the message that was found."""
         if not self.rows:
             nothing = "Nothing found." if self.words else f"No {what}s yet."
             options.add_option(Option(Content.styled(nothing, "$text-muted"), disabled=True))
-        elif chosen is not None and self._row(chosen.id) is not None:
-            options.highlighted = options.get_option_index(chosen.id)
+        elif chosen is not None and self._row(chosen.chat.id) is not None:
+            options.highlighted = options.get_option_index(chosen.chat.id)
         else:
             options.highlighted = min(place, options.option_count - 1)
             if options.highlighted_option is None or options.highlighted_option.disabled:

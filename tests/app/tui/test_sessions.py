@@ -12,6 +12,7 @@ from textual.widgets import Input, OptionList, Static
 
 from app.chat.saved_chats import SavedChats
 from app.history.records import ChatRow
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from mlx_spec.types import Options
@@ -92,7 +93,7 @@ async def test_the_list_is_sorted_by_the_time_that_it_shows_under_headings_that_
         seen = []
         for _ in ages:
             assert screen.chosen is not None
-            seen.append(screen.chosen.id)
+            seen.append(screen.chosen.chat.id)
             await opened.press("down")
         assert seen == ["today", "yesterday", "week", "month", "old"]
 
@@ -204,6 +205,35 @@ async def test_a_search_and_two_enters_in_one_read_open_the_first_hit(
         opened.press_at_once("slash", *"needle", "enter", "enter")
         await opened.back_in_chat()
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+
+
+async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, *((chat(f"c{n}", f"Chat {n}", n), [prompt("p", f"word{n}")]) for n in (1, 2)))
+    found, rows = asyncio.Event(), SavedChats.rows
+
+    async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
+        if text:
+            await asyncio.wait_for(found.wait(), opened.patience / 2)
+        return await rows(self, text, archived=archived)
+
+    monkeypatch.setattr(SavedChats, "rows", late)
+    async with open_chat() as opened:
+        screen = await open_list(opened)
+        await opened.until(lambda: len(screen.rows) == 2)
+        await opened.press("slash")
+        opened.press_at_once(*"word1")
+        opened.press_at_once("enter")
+        await opened.until(lambda: opened.app.focused is screen.query_one(OptionList))
+        opened.press_at_once("r")
+        await opened.pilot.pause()
+        found.set()
+        question = await opened.reached(LineQuestionScreen)
+        assert question.query_one(Input).value == "Chat 1"
+        await opened.press("escape", "enter")
+        await opened.back_in_chat()
+        await opened.shows("word1")
 
 
 async def test_a_hit_on_another_branch_brings_it_into_view_or_waits_for_the_answer_being_written(
