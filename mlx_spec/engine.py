@@ -98,11 +98,15 @@ class Engine:
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
     ) -> Iterator[tuple[int, Round]]:
-        """`generate` for several prompts at once; yields (prompt index, round). The first options' drafter
-        and draft length hold for all. If a model cannot read several texts, they are written one by one."""
+        """`generate` for several prompts at once; yields (prompt index, round). All prompts are read first.
+        The first options' drafter and draft length hold for all. If a model cannot read several texts, they
+        are written one by one."""
         rows = self._rows(len(prompts))
         pairs = zip(prompts, options, strict=True)
-        texts = [rows.add(prompt, each, documents=documents, progress=progress) for prompt, each in pairs]
+        texts = [
+            rows.add(prompt, each, documents=documents, progress=progress, streamed=False)
+            for prompt, each in pairs
+        ]
         self._write(rows, texts[0] if texts else None)
         which = {text.number: i for i, text in enumerate(texts)}
         return ((which[text.number], each) for text, each in _all(rows))

@@ -1,8 +1,8 @@
 """Continuous batching (Orca, Yu et al., OSDI 2022): texts join and leave between rounds.
 
 Each text is what it would be alone. It has one of 1, 2, 4, 8 or 16 places in the caches, so that passes have
-few widths; a free place costs a row. Prompts are read in pieces between rounds; a prefix that is cached for
-another text is copied.
+few widths; a free place costs a row. Prompts are read in pieces between rounds, or before the next round if
+nobody waits for it; a prefix that is cached for another text is copied.
 """
 
 import time
@@ -75,10 +75,11 @@ class Rows:
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
         likeliest: int | None = None,
+        streamed: bool = True,
     ) -> Text:
         """Continue `prompt` beside the others. Drafter and draft length are those of the oldest text.
 
-        The arguments and errors are those of `Engine.generate`; `likeliest` is as in `Text`.
+        The arguments and errors are those of `Engine.generate`; `likeliest` and `streamed` are as in `Text`.
         """
         vocab, limit = self._target.vocab, self._context_limit
         prompt = token_ids(prompt, "the prompt", vocab)
@@ -90,7 +91,7 @@ class Rows:
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)
-        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest, progress)
+        text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest, progress, streamed)
         self._waiting.append(text)
         return text
 
@@ -104,7 +105,7 @@ class Rows:
         return any(text and not text.ended for text in (*self._places, *self._waiting))
 
     def step(self) -> Read:
-        """Read on in prompts, then run a round of all texts whose prompts were read.
+        """Read on in prompts, then run a round of all texts whose prompts were read, if it is due.
 
         Returns:
             (text, round) for each round that was read.
@@ -116,7 +117,8 @@ class Rows:
         read = self._regroup() if self._changed() else []
         if self._read_prompts():
             read += self._regroup()
-        return read + self._loop.step() if self._loop and self._loop.batch.live else read
+        due = self._is_awaited() or all(text.begun for text in self._live())
+        return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
 
     def _check(self) -> None:
         """Texts share the caches: refuse to go on after the engine began others."""
@@ -128,21 +130,25 @@ class Rows:
         while self._waiting and self._waiting[0].ended:
             self._waiting.popleft()
         gone = any(text and text.ended for text in self._places)
-        return gone or (bool(self._waiting) and self._taken() < self.most)
+        return gone or (bool(self._waiting) and len(self._live()) < self.most)
 
-    def _taken(self) -> int:
-        return sum(bool(text and not text.ended) for text in self._places)
+    def _live(self) -> list[Text]:
+        """Texts that have a place and have not ended."""
+        return [text for text in self._places if text and not text.ended]
+
+    def _is_awaited(self) -> bool:
+        """Whether somebody waits for the next round. If not, it is due when it is one of all texts."""
+        return any(text.begun and text.streamed for text in self._live())
 
     def _regroup(self) -> Read:
         """Let texts leave and join. Rounds in flight are read first: then lengths are known."""
         read = self._drain()
-        staying = [text if text and not text.ended else None for text in self._places]
+        self._places = [text if text and not text.ended else None for text in self._places]
         joining: list[Text] = []
-        while self._waiting and self._taken() + len(joining) < self.most:
+        while self._waiting and len(self._live()) + len(joining) < self.most:
             text = self._waiting.popleft()
             joining += [] if text.ended else [text]
-        self._places = staying
-        if self._taken() + len(joining):
+        if self._live() or joining:
             self._arrange(joining)
         oldest = min(filter(None, self._places), key=lambda text: text.number, default=None)
         self._drafters = drafters_for(oldest.options, self._all_drafters) if oldest else []
@@ -164,7 +170,7 @@ class Rows:
     def _arrange(self, joining: list[Text]) -> None:
         """Give each text a place, and each new one the cached rows with the longest common prefix."""
         target, before = self._target, len(self._places)
-        size = next(size for size in BATCH_SIZES if size >= self._taken() + len(joining))
+        size = next(size for size in BATCH_SIZES if size >= len(self._live()) + len(joining))
         places: list[Text | None] = [None] * size
         order = [i if i < before else 0 for i in range(size)]
         for i, text in sorted(enumerate(self._places), key=lambda place: place[0] >= size):
@@ -214,8 +220,7 @@ class Rows:
         batch.unseen = max(len(text.tokens) - target.seen[i] for i, text in enumerate(written) if text)
         for drafter in self._drafters:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])
-        size = len(written)
-        policy = (self._controller if draft_length is None else Fixed(draft_length)).of(size)
+        policy = (self._controller if draft_length is None else Fixed(draft_length)).of(len(written))
         policy.begin([text.number for text in batch.live])
         timer = self._loop.timer if self._loop else Timer(self._graphs_built)
         timer.disturb()
@@ -226,7 +231,7 @@ class Rows:
 
     def _read_prompts(self) -> bool:
         """Read on in prompts for as long as other texts may wait. Returns whether one was finished."""
-        begun = [bool(text.begun) for text in self._places if text and not text.ended]
+        begun = [bool(text.begun) for text in self._live()]
         wait = WAIT * begun.count(False) / max(1, begun.count(True))
         until, finished = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
         while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
@@ -235,15 +240,14 @@ class Rows:
 
     def _read_prompt(self, seconds: float) -> bool:
         """Read a piece of a prompt. Returns whether that was its last."""
-        reading = [(text.number, i) for i, text in enumerate(self._places) if text and not text.begun]
+        reading = [(text.number, i, text) for i, text in enumerate(self._places) if text and not text.begun]
         if not reading:
             return False
-        _, place = min(reading)
-        text, target = self._places[place], self._target
-        assert text is not None
+        (_, place, text), target = min(reading), self._target
         first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()
         if self._loop:
             self._loop.timer.disturb()
+        if self._is_awaited():
             pace = self._seconds_per_token
             piece = max(LEAST_PIECE, min(piece, int(seconds / pace) if pace else 0))
         if first < text.first_read:

@@ -65,9 +65,9 @@ class SharedEngine(Engine):
                 case {"do": "rows", "most": most, "drafters": places}:
                     self.drafters = [self._all[place] for place in places]
                     self._write(rows := self._rows(most))
-                case {"do": "add", "prompt": prompt, "options": options, "documents": documents}:
+                case {"do": "add", "prompt": prompt, "options": options, **more}:
                     assert rows is not None
-                    rows.add(prompt, Options(**options), documents=documents)
+                    rows.add(prompt, Options(**options), **more)
                 case {"do": "cancel", "text": place}:
                     assert rows is not None
                     rows.cancel(rows.texts[place])
@@ -113,12 +113,16 @@ class SharedRows(Rows):
         documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
         likeliest: int | None = None,
+        streamed: bool = True,
     ) -> Text:
         report = progress and self._deferring(progress)
-        text = super().add(prompt, options, documents=documents, progress=report, likeliest=likeliest)
+        text = super().add(
+            prompt, options, documents=documents, progress=report, likeliest=likeliest, streamed=streamed
+        )
         self.texts[self._added] = text
         self._added += 1
-        self._send("add", prompt=text.tokens, options=_plain(options), documents=text.documents)
+        more = {"documents": text.documents, "streamed": streamed}
+        self._send("add", prompt=text.tokens, options=_plain(options), **more)
         return text
 
     def cancel(self, text: Text) -> None:

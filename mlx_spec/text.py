@@ -30,6 +30,8 @@ class Text:
     """Likeliest tokens to report beside each token; None: no log probabilities at all."""
     progress: Progress | None = None
     """Called after each piece of the prompt that was read."""
+    streamed: bool = True
+    """Whether somebody reads along. Prompts beside it are read in pieces then, so that no round is late."""
     number: int = field(default_factory=count().__next__)
     """Unique among all texts."""
     rounds: list[Round] = field(default_factory=list)

@@ -39,6 +39,8 @@ class Answer:
     """True: a conversation that is too long is refused. False: its oldest messages are left out."""
     likeliest: int | None = None
     """Report log probabilities: of each token and this many likeliest ones at its position. None: do not."""
+    streamed: bool = True
+    """Whether its text is shown as it comes. If not, prompts that join are read before its next round."""
 
 
 @dataclass(frozen=True, slots=True)

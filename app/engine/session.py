@@ -85,7 +85,7 @@ class Session:
             return
         if dropped:
             yield TurnsDropped(dropped)
-        stats = yield from self._write(turn, ids, options, texts, request.likeliest, cancelled)
+        stats = yield from self._write(turn, ids, options, texts, request, cancelled)
         if tail := turn.end():
             yield tail
         yield TurnEnded(
@@ -104,7 +104,7 @@ class Session:
         ids: list[int],
         options: Options,
         documents: list[list[int]],
-        likeliest: int | None,
+        request: Answer,
         cancelled: Callable[[], bool],
     ) -> Generator[TurnEvent | None, None, Stats]:
         """The turn's rounds as events, until it ends or is cancelled; returns its statistics."""
@@ -115,7 +115,14 @@ class Session:
             reading = PrefillProgressed(done, total)
 
         rows = self._open_rows()
-        text = rows.add(ids, options, documents=documents, progress=progress, likeliest=likeliest)
+        text = rows.add(
+            ids,
+            options,
+            documents=documents,
+            progress=progress,
+            likeliest=request.likeliest,
+            streamed=request.streamed,
+        )
         gained = self._gained[text.number] = deque()
         try:
             yield None  # others may join before the first step

@@ -5,6 +5,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -60,7 +61,7 @@ async def answered(
     request: Request, queue: RequestQueue, asks: Sequence[Answer]
 ) -> list[tuple[str, QueuedRequest, TurnEnded]]:
     """The complete answers: each one's text, request and last event. Problem if one fails."""
-    with _joined(queue, asks) as asked:
+    with _joined(queue, [replace(ask, streamed=False) for ask in asks]) as asked:
         return await _unless_gone(request, _whole(asked))
 
 

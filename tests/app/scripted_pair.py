@@ -68,6 +68,7 @@ class ScriptedRows:
         documents: Sequence[Sequence[int]],
         progress: Callable[[int, int], None],
         likeliest: int | None,
+        streamed: bool,
     ) -> Text:
         engine = self._engine
         if len(prompt) >= engine.context_limit:

@@ -75,7 +75,7 @@ def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int,
     while coming or rows.busy:
         for _ in range(rng.choice((0, 0, 1, 3)) if rows.busy else 1):
             if coming:
-                given.append(rows.add(*coming.pop(0)))
+                given.append(rows.add(*coming.pop(0), streamed=len(given) % 3 > 0))
         for one, read in rows.step():
             assert one.number not in cancelled, "a cancelled text gains nothing"
             texts[one.number] += read.tokens
@@ -209,38 +209,6 @@ def test_a_text_that_is_cancelled_before_it_began_is_never_read():
     rows.cancel(second)
     read = [one for _ in range(20) if rows.busy for one, _ in rows.step()]
     assert read and set(map(id, read)) == {id(first)}
-
-
-@pytest.mark.parametrize(("prompts", "longest"), [(1, 0.25), (3, 0.75), (7, 1.0)])
-def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(monkeypatch, prompts, longest):
-    """On a clock that only prefill moves: 5 ms a token."""
-    now, gaps = [1.0], []
-
-    def clock() -> float:
-        now[0] += 1e-6
-        return now[0]
-
-    monkeypatch.setattr(rows_module, "WAIT", 0.25)
-    monkeypatch.setattr(rows_module, "LONGEST_WAIT", 1.0)
-    monkeypatch.setattr(rows_module.time, "perf_counter", clock)
-    engine, honest = engine_of(one_layer(), context_limit=4096), Model.read
-
-    def timed(self, stop, *args, **more):
-        now[0] += 0.005 * (stop - self.seen[args[1]])
-        return honest(self, stop, *args, **more)
-
-    monkeypatch.setattr(Model, "read", timed)
-    rows = engine.rows()
-    running = rows.add(prompt(5, 1), Options(max_tokens=300))
-    while not running.rounds:
-        rows.step()
-    for i in range(prompts):
-        rows.add(prompt(2100 // prompts, 2 + i), Options(max_tokens=5))
-    while rows.busy and not running.ended:
-        before = now[0]
-        rows.step()
-        gaps.append(now[0] - before)
-    assert longest - 0.01 < max(gaps) <= longest + 1e-3 and sum(gaps) > 7
 
 
 def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):

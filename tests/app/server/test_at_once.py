@@ -1,9 +1,19 @@
 """Requests that are answered side by side."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+from starlette.requests import Request
+
+from app.engine.protocol import Answer
+from app.server.answering import respond
+from app.server.chat_completions import ChatWriter
+from app.server.problem import Problem
+from app.server.request_queue import QueuedRequest, RequestQueue
+from mlx_spec.types import Options
 from tests.app.server.running_server import SCRIPTED, RunningServer, chat_body, running
 
 PATH = "/v1/chat/completions"
@@ -31,6 +41,25 @@ def test_texts_are_those_of_requests_that_are_alone(tiny_server: RunningServer) 
     assert [each["choices"] for each in beside] == [each["choices"] for each in alone]
     tokens = sum(each["usage"]["completion_tokens"] for each in alone)
     assert tiny_server.metric("generation_tokens_total") == before + tokens
+
+
+class FullQueue(RequestQueue):
+    """Refuses what it is asked, and keeps it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Answer] = []
+
+    def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
+        self.asked += requests
+        raise Problem(429, "full")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_engine_is_told_whether_somebody_reads_along(stream: bool) -> None:
+    queue, ask, writer = FullQueue(), Answer(0, "hi", Options()), ChatWriter("a model", False, 1)
+    with pytest.raises(Problem):
+        await respond(Request({"type": "http"}), queue, [ask], writer, stream=stream)
+    assert [each.streamed for each in queue.asked] == [stream]
 
 
 def test_a_short_answer_waits_for_no_long_one(tiny_server: RunningServer) -> None:
