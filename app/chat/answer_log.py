@@ -1,11 +1,10 @@
 """What drafting did in one answer: its rounds, and the running figures the gauges show."""
 
-from collections import Counter
 from dataclasses import replace
 
 from app.engine.events import DraftRound, TextAdded, append, text_of
 from app.history.records import ChatMessage, pieces_of
-from mlx_spec.stats import Stats, summarise
+from mlx_spec.stats import Stats, acceptance_by_position, summarise
 from mlx_spec.types import Round
 
 SAMPLE_SECONDS = 0.5
@@ -46,12 +45,7 @@ class AnswerLog:
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
         """Acceptance rate of each draft position, given that all positions before it were accepted."""
-        reached: Counter[int] = Counter()
-        accepted: Counter[int] = Counter()
-        for played in self.rounds:
-            reached.update(range(min(played.accepted + 1, len(played.drafted))))
-            accepted.update(range(played.accepted))
-        return tuple(accepted[position] / reached[position] for position in sorted(reached))
+        return acceptance_by_position(self.rounds)
 
     @property
     def draft_share(self) -> float | None:
@@ -68,7 +62,7 @@ class AnswerLog:
         played = self.rounds[len(self.rounds) - latest.rounds :] if latest else []
         rounds = [
             Round((0,) * len(r.drafted), r.accepted, (0,) * (r.accepted + bool(r.own)), r.drafter, r.seconds,
-                  draft_seconds=r.draft_seconds)
+                  draft_seconds=r.draft_seconds, tree_depth=r.tree_depth)
             for r in played
         ]  # fmt: skip
         return summarise(

@@ -57,6 +57,14 @@ def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
         assert shown in line(log_of([1] * rounds), 80)
 
 
+def test_a_tree_that_is_accepted_as_deep_as_it_goes_was_rejected_nowhere() -> None:
+    tree = DraftRound("eagle", ("x",) * 7, 2, "y", 0.1, None, 0, 1, tree_depth=2)
+    log, added = AnswerLog("a pair"), TextAdded((), 3, 0.1, 30.0, 7, 2, 1, 1_234, (tree,))
+    log.take(added)
+    assert log.acceptance_by_position == (1, 1)
+    assert log.kept(summarise(())).acceptance_by_position == (1, 1)
+
+
 def test_acceptance_counts_positions_that_were_reached_and_the_share_is_the_latest_drafters() -> None:
     log = log_of([3, 1, 0, 2], timed=True)
     assert log.acceptance_by_position == pytest.approx((3 / 4, 2 / 3, 1 / 2))
