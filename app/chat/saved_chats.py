@@ -175,6 +175,8 @@ class SavedChats:
         found = await self._last() if name == "last" else await self._ask(lambda h: h.find(name))
         if found is None:
             raise BadInput("There is no other chat yet.")
+        if self._is_in_view(found):  # what is being written is not all saved
+            raise BadInput(f"'{found.title}' is open already.")
         chat = self._chat
         chat.resume(found, await self._ask(lambda history: history.messages(found)))
         answer, pair = chat.conversation.last_answer, chat.link.pair.name

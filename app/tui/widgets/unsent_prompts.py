@@ -32,6 +32,8 @@ class UnsentPrompts:
     def begin_editing(self, text: str) -> None:
         if self._chat.editing is None:
             self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())
+        else:
+            self.stash()
         self._prompt.fill(text)
 
     def leave_editing(self) -> None:

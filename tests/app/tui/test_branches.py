@@ -55,6 +55,19 @@ async def test_leaving_an_edit_brings_back_what_was_being_written(open_chat: Ope
         await chat.until(lambda: chat.area.text == "onex")
 
 
+async def test_a_text_that_an_edit_of_another_prompt_replaces_is_behind_up(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        await chat.edit()
+        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
+        await chat.press("x")
+        await chat.edit()
+        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
+        chat.area.load_text("")
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "onex")
+
+
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
         await chat.ask("echo")

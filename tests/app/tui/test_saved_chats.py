@@ -46,6 +46,15 @@ def texts(opened: OpenedChat) -> list[str]:
     ]
 
 
+async def test_the_chat_in_view_is_not_read_again_while_its_answer_is_written(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        await opened.stream()
+        name = opened.app.state.conversation.chat.id
+        await opened.type(f"/resume {name}")
+        await opened.noticed("is open already")
+        assert opened.app.state.running is not None
+
+
 async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
