@@ -60,6 +60,10 @@ def command(
     if server:
         from app.engine.server_client import ServerClient
 
+        if pair != args.PairArguments():
+            raise BadInput(
+                f"The server at {server} has its own pair. Leave out --server, or what names a pair."
+            )
         if not has_screen():
             raise BadInput(
                 f"--server opens the full screen, and there is none here. Ask {server} itself: "

@@ -34,13 +34,12 @@ def read_line(line: str) -> TurnEvent | None:
     """The event; None for an empty line. Raises Refused for an error line, ValueError for anything else."""
     if not line.strip():
         return None
-    found = json.loads(line)
-    if "problem" in found:
-        raise Refused(found["problem"], found["refused"])
-    (kind, value), *_ = found.items()
-    if kind not in _KINDS:
-        raise ValueError(f"the event {kind} is not known here")
-    return _adapter(kind).validate_python(value)
+    match json.loads(line):
+        case {"problem": str(message), "refused": bool(refused)}:
+            raise Refused(message, refused)
+        case {**found} if len(found) == 1 and (kind := next(iter(found))) in _KINDS:
+            return _adapter(kind).validate_python(found[kind])
+    raise ValueError("a line is no event that is known here")
 
 
 @cache

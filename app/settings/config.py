@@ -25,7 +25,11 @@ KEYS_TABLE = "keys."
 """`[keys]` holds binding ids, which only the screens know; `app.tui.run` checks them."""
 CHATS = "chats"
 """The entry of `drafting.documents` for the saved answers."""
-_RULED_OUT = {"--no-draft": ("draft_length", "drafter"), "--target": ("pair",)}
+_RULED_OUT = {
+    "--no-draft": ("draft_length", "drafter"),
+    "--target": ("pair",),
+    "--server": ("pair", "documents"),
+}
 """Flags that override these options of the file."""
 
 

@@ -124,6 +124,16 @@ def test_the_command_line_wins_over_the_file(
     assert opened[2][1].drafter == "none"
 
 
+def test_a_server_has_its_own_pair_whatever_the_file_says(
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(chat, "has_screen", lambda: True)
+    write(f"pair = 'qwen3-8b'\ndrafting.documents = ['{tmp_path}']")
+    for words, error in (([], "No server answers at"), (["builtin"], "has its own pair")):
+        assert main(["chat", *words, "--server", "http://127.0.0.1:1"]) == 2
+        assert error in capfd.readouterr().err
+
+
 def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
     write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
