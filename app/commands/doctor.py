@@ -3,8 +3,10 @@
 import os
 import platform
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -159,8 +161,13 @@ def _folders() -> Iterator[Finding]:
 
 def _size(folder: Path) -> int:
     """Bytes on disk; links into the Hub's blob store are not counted twice."""
-    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    return sum(file.stat().st_size for file in files if not file.is_symlink())
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # a file of a download in progress may be gone by now
+                found = Path(parent, name).lstat()
+                size += 0 if stat.S_ISLNK(found.st_mode) else found.st_size
+    return size
 
 
 def _terminal() -> Iterator[Finding]:

@@ -74,6 +74,8 @@ def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_wit
         ({"settings": [{"drafter": "model", "draft_length": "long", "temperature": 0}]}, "draft_length"),
         ({"prompts": [{"id": 3, "category": "c", "prompt": "x"}]}, "id"),
         ({"date": "yesterday"}, "isoformat"),
+        ({"pair": None}, "incomplete"),
+        ({"options": {}}, "incomplete: KeyError 'verify'"),
     ],
 )
 def test_a_record_that_cannot_be_used_is_refused_with_the_reason(change: dict[str, Any], why: str) -> None:
