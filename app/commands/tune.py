@@ -36,9 +36,9 @@ def command(
     calibration = args.measured(loaded)
     try:
         if json:
-            json_data({**as_json(calibration, loaded.shape), "pair": loaded.spec.name, **circumstances()})
+            json_data({**as_json(calibration), "pair": loaded.spec.name, **circumstances()})
             return
-        for part in tables(calibration, loaded.shape):
+        for part in tables(calibration):
             data(part) if isinstance(part, str) else print_table(part)
     finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         if plot is not None:

@@ -1,11 +1,8 @@
-"""What `tune` reports: the cost curve, the best lengths, where drafting stops paying, the width edges."""
+"""What `tune` reports: the cost curve, the best lengths, where drafting stops paying."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from mlx_spec.policy.kernels import Edge, TargetShape, edges
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,10 +11,6 @@ if TYPE_CHECKING:
     from mlx_spec.policy.costs import Costs
 
 ACCEPTANCES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-GPUS = {
-    "M1, M2": "applegpu_g13g", "M3, M4": "applegpu_g16s", "M5": "applegpu_g17s", "Ultra (M3)": "applegpu_g15d"
-}  # fmt: skip
-"""One architecture for each group of GPUs that MLX treats alike."""
 
 
 def best_length(costs: "Costs", drafter: str, acceptance: float, context: int) -> tuple[int, float]:
@@ -37,7 +30,7 @@ def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
     return next((share for share in shares if best_length(costs, drafter, share, context)[0]), None)
 
 
-def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, Any]:
+def as_json(calibration: "Calibration") -> dict[str, Any]:
     costs, near = calibration.costs(), calibration.near
     contexts = near, calibration.far
     plain = costs.of("none", 0, near) if costs.plain else None
@@ -59,11 +52,10 @@ def as_json(calibration: "Calibration", shape: TargetShape | None) -> dict[str, 
         "relative": relative,
         "best": best,
         "pays_from": {name: pays_from(costs, name, near) for name in costs.rounds},
-        "edges": {gpu: [asdict(edge) for edge in found] for gpu, found in _edges(shape).items()},
     }
 
 
-def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["Table | str"]:
+def tables(calibration: "Calibration") -> Iterator["Table | str"]:
     from app.shell.tables import plain_table
 
     costs, near = calibration.costs(), calibration.near
@@ -89,9 +81,6 @@ def tables(calibration: "Calibration", shape: TargetShape | None) -> Iterator["T
         cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)
         grid.add_row(f"{rows[0]['acceptance']:.0%}", *cells)
     yield grid
-    if shape:
-        yield "Rows after which Metal's kernels cost more for this target (from MLX's source, not measured):"
-        yield from (f"  {gpu}: {_edge_text(found)}" for gpu, found in _edges(shape).items())
 
 
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
@@ -136,21 +125,3 @@ def _curve(calibration: "Calibration") -> "Table":
             )
         grid.add_row(str(rows), *cells)
     return grid
-
-
-def _edges(shape: TargetShape | None) -> dict[str, tuple[Edge, ...]]:
-    """The edges of this machine's GPU, or of every kind of Apple GPU if it has none."""
-    import mlx.core as mx
-
-    if shape is None:
-        return {}
-    here = str(mx.device_info().get("architecture"))
-    gpus = {here: here} if edges(shape, here) else GPUS
-    return {name: edges(shape, gpu) for name, gpu in gpus.items()}
-
-
-def _edge_text(found: Sequence[Edge]) -> str:
-    rows: dict[str, list[str]] = {}
-    for edge in found:
-        rows.setdefault(edge.beyond, []).append(str(edge.rows))
-    return "; ".join(f"{', '.join(after)}: {beyond}" for beyond, after in rows.items())

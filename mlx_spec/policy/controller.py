@@ -17,8 +17,6 @@ from mlx_spec.policy.costs import PLAIN, Costs
 from mlx_spec.policy.value import Value
 from mlx_spec.types import Round
 
-AS_GOOD = 1.03
-"""Factor on the time of a draft per edge (`kernels.py`) that its rows cross: near-ties go to fewer rows."""
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts, where costs were not calibrated."""
 SHADOW_FIRST = 3
@@ -47,18 +45,16 @@ class Controller:
     A batch gets one draft length, by the mean of its texts' weights; `of` gives the controller for its size.
 
     Args:
-        edges: rows after which a target pass leaves a faster path (`kernels.edges`).
         texts: batch size.
     """
 
-    def __init__(self, costs: Costs | None = None, edges: Sequence[int] = (), texts: int = 1):
+    def __init__(self, costs: Costs | None = None, texts: int = 1):
         self.costs = costs or Costs()
         self.texts = texts
         self._others: dict[int, Controller] = {}
         """By batch size."""
         self.acceptance: dict[str, Acceptance] = {}
         self.budget = Budget()
-        self.edges = sorted(edges)
         self.reading: dict[str, float] = {}
         """By drafter: seconds to read a token that it missed."""
         self._live: list[int] = []
@@ -79,7 +75,7 @@ class Controller:
         if texts == self.texts:
             return self
         if texts not in self._others:
-            self._others[texts] = Controller(self.costs.together(texts), self.edges, texts)
+            self._others[texts] = Controller(self.costs.together(texts), texts)
         other = self._others[texts]
         other.acceptance, other.budget = self.acceptance, self.budget
         return other
@@ -149,7 +145,7 @@ class Controller:
         budget = Budget(float(values["budget"]))
         others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
         self.costs, self.acceptance, self.reading, self.budget = costs, acceptance, reading, budget
-        self._others = {n: Controller(each, self.edges, n) for n, each in others.items()}
+        self._others = {n: Controller(each, n) for n, each in others.items()}
 
     def _acceptance(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:
@@ -161,10 +157,6 @@ class Controller:
         # At most one token longer than the longest draft that was timed.
         limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
         seconds = self.costs.curve(candidate.costs_as, limit, length)
-        if self.edges:
-            rows = self.texts * np.arange(1, len(seconds) + 1)
-            beyond = np.searchsorted(self.edges, rows)
-            seconds *= AS_GOOD ** (beyond - beyond[0])
         once = candidate.behind * self._reading(candidate, length)
         return Value(candidate, self._acceptance(candidate), seconds, once)
 

@@ -1,10 +1,9 @@
-"""Read from a model's config.json: whether mlx-lm knows the architecture, its context limit, its shape."""
+"""Read from a model's config.json: whether mlx-lm knows the architecture, its context limit."""
 
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mlx_spec.policy.kernels import TargetShape
 from models.errors import BadChoice
 from models.pairs.folder import check_config
 
@@ -36,22 +35,6 @@ def context_limit(config: dict[str, Any]) -> int:
         return limit
     trained = scaling.get("original_max_position_embeddings") or limit
     return max(limit, int(trained * scaling.get("factor", 1)))
-
-
-def target_shape(config: dict[str, Any]) -> TargetShape | None:
-    """The sizes that decide which kernels a target's passes use; None if the config lacks them."""
-    text = config | config.get("text_config", {})
-    try:
-        heads, hidden = int(text["num_attention_heads"]), int(text["hidden_size"])
-        groups = int(text.get("num_key_value_heads") or heads)
-        inner = int(text.get("intermediate_size") or hidden)
-    except (KeyError, TypeError, ValueError):
-        return None
-    if not 0 < groups <= heads:
-        return None
-    quantization = config.get("quantization") or {}
-    mode = str(quantization.get("mode", "affine")) if quantization else None
-    return TargetShape(heads // groups, ((hidden, hidden), (hidden, inner)), mode)
 
 
 def _is_module(kind: str) -> bool:

@@ -22,13 +22,12 @@ from mlx_spec.drafters.grounded import GroundedDrafter
 from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
-from mlx_spec.policy.kernels import TargetShape, edges
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
 from models.documents.store import open_stores
 from models.errors import BadChoice, MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
-from models.load.configuration import context_limit, target_shape
+from models.load.configuration import context_limit
 from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
 from models.load.ranks import check_drafters, check_same, join, look_after
@@ -55,7 +54,6 @@ class LoadedPair:
     stop_tokens: frozenset[int]
     memory_bytes: int
     """Weights of the target and all drafters, as stored in memory."""
-    shape: TargetShape | None = None
     notes: tuple[str, ...] = ()
     """Harmless differences, for example between unused tokens."""
     macs: int = 1
@@ -126,15 +124,13 @@ def _load(
     others, left_out = load_drafters(spec, target, config, room)
     drafters += others
     notes += left_out
-    limit, shape = context_limit(config), target_shape(config)
+    limit = context_limit(config)
     if ranks:
         check_drafters(ranks, drafters)
         engine = SharedEngine(target, drafters, ranks, context_limit=limit)
         look_after(engine)
     else:
         engine = Engine(target, drafters, context_limit=limit)
-    if shape is not None and not on_cpu():
-        engine.controller.edges = [edge.rows for edge in edges(shape, str(mx.device_info()["architecture"]))]
     return LoadedPair(
         spec=spec,
         engine=engine,
@@ -142,7 +138,6 @@ def _load(
         context_limit=limit,
         stop_tokens=frozenset(tokenizer.eos_token_ids),
         memory_bytes=weight_bytes([target, *(each for drafter in drafters for each in drafter.parts)]),
-        shape=shape,
         notes=tuple(notes),
         macs=ranks.size if ranks else 1,
     )

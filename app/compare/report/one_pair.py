@@ -42,7 +42,7 @@ def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Calla
     send("step", "measuring rounds")
     calibration = measure(pair)
     keep(pair)
-    send("part", "tune", tune.as_json(calibration, pair.shape))
+    send("part", "tune", tune.as_json(calibration))
     options, repeats = benching.options, benching.repeats
     about = {"max_tokens": options.max_tokens, "repeats": repeats, "temperature": options.temperature}
     for collector, complete in _by_prompt(pair, benching, lambda text: send("step", f"bench: {text}")):

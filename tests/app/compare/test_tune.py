@@ -176,7 +176,7 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
     shutil.copytree(tiny_pair.target, odd)
     assert main(["tune", "--target", str(odd), "--draft", str(tiny_pair.draft), "--plot", str(picture)]) == 0
     printed = capsys.readouterr().out
-    assert "best length" in printed and "M3, M4: 5, 10: the weights are read once more" in printed
+    assert "best length" in printed
     ElementTree.parse(picture)
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
     monkeypatch.setattr("app.compare.tune.draw", full)

@@ -1,9 +1,7 @@
 """The adaptive draft length in simulated time: costs, texts and noise are given."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from benchmarks.policy_worlds import SHORT, Answer, Player, World
@@ -11,7 +9,6 @@ from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.lookup import CANDIDATES
 from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy import budget, controller
-from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
@@ -133,22 +130,6 @@ def test_a_longer_match_gives_a_longer_draft():
     for _ in range(12):
         planner.count({1: rounds_of(31, 31, "lookup", 3.5)}, SURE, 0)
     assert planner.choose([SURE], 0) == (SURE, 31)
-
-
-def test_a_draft_beyond_a_fused_kernel_is_not_chosen_when_a_shorter_one_is_as_good():
-    def chosen(edges: Sequence[int], seconds: float) -> int:
-        costs = {k: RoundCost(1.0 if k < 4 else 1.0 + 0.2 * (k - 3)) for k in range(1, 9)}
-        costs[4] = RoundCost(seconds)
-        planner = Controller(Costs(RoundCost(1.0), {"model": costs}), edges)
-        sure = np.where(LEVELS == 0.85, 1.0, 1e-9)
-        weights = (sure / sure.sum()).tolist()
-        planner.acceptance["model"] = Acceptance.from_json({"usual": weights, "now": weights})
-        return planner.choose([MODEL], 0)[1]
-
-    as_good, better = 1.135, 1.05
-    assert chosen([], as_good) == 4 and chosen([4], as_good) == 3
-    assert chosen([], better) == 4 and chosen([4], better) == 4
-    assert chosen([8], as_good) == 4
 
 
 def test_what_is_not_chosen_is_probed_ever_more_rarely():

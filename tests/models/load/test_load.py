@@ -12,10 +12,9 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
-from mlx_spec.policy.kernels import TargetShape
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
 from models.load.checkpoint import Checkpoint
-from models.load.configuration import check_architecture, context_limit, target_shape
+from models.load.configuration import check_architecture, context_limit
 from models.load.engine import LoadedPair, check_memory, load
 from models.pairs.folder import check_folder
 from models.pairs.pair import PairSpec, Source
@@ -166,32 +165,6 @@ LLAMA3 = {"rope_type": "llama3", "factor": 32.0, "original_max_position_embeddin
 )
 def test_the_context_limit_is_the_model_s_own(config: dict[str, Any], limit: int) -> None:
     assert context_limit(config) == limit
-
-
-SHAPED = {
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-}
-
-
-@pytest.mark.parametrize(
-    ("config", "group", "mode"),
-    [
-        ({**SHAPED, "quantization": {"bits": 4, "group_size": 64}}, 4, "affine"),
-        ({**SHAPED, "quantization": {"bits": 4, "mode": "mxfp4"}}, 4, "mxfp4"),
-        ({"text_config": SHAPED, "num_attention_heads": 1}, 4, None),
-        ({**SHAPED, "num_key_value_heads": None}, 1, None),
-    ],
-)
-def test_the_shape_that_chooses_kernels_is_read(config: dict[str, Any], group: int, mode: str | None) -> None:
-    assert target_shape(config) == TargetShape(group, ((4096, 4096), (4096, 14336)), mode)
-
-
-@pytest.mark.parametrize("config", [{}, {"num_attention_heads": 4}, {**SHAPED, "num_key_value_heads": 64}])
-def test_a_configuration_without_attention_heads_has_no_shape(config: dict[str, Any]) -> None:
-    assert target_shape(config) is None
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "mistral", "mistral3"])
