@@ -1,29 +1,17 @@
 """The engine of mlx-spec: speculative decoding on MLX that never changes the text.
 
-Token ids and arrays in, rounds out; it knows nothing of text, files, network or screens. Names are
-loaded when first used, so that importing the plain values costs nothing.
+Token ids and arrays in, rounds out; it knows nothing of text, files, network or screens. MLX is loaded when
+`Engine` is first used: the plain values cost nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from mlx_spec.errors import BadOption, ContextFull, SpecError, UnsupportedModel
+from mlx_spec.stats import Stats, summarise
+from mlx_spec.types import Options, Round
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
-    from mlx_spec.errors import BadOption, ContextFull, SpecError, UnsupportedModel
-    from mlx_spec.stats import Stats, summarise
-    from mlx_spec.types import Options, Round
-
-_HOMES = {
-    "Engine": "engine",
-    "BadOption": "errors",
-    "ContextFull": "errors",
-    "SpecError": "errors",
-    "UnsupportedModel": "errors",
-    "Stats": "stats",
-    "summarise": "stats",
-    "Options": "types",
-    "Round": "types",
-}
 
 __all__ = [
     "BadOption",
@@ -39,6 +27,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name != "Engine":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    from mlx_spec.engine import Engine
+
+    return Engine

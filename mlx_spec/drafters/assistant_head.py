@@ -67,8 +67,9 @@ class AssistantHead(Head):
     ):
         args = shape.args
         super().__init__(target, range(args.vocab_size), args.vocab_size, shape.target_hidden)
-        self._shape, self._clusters, self._norm = shape, clusters, final_norm(target)
-        self._taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
+        self.shape, self._clusters, self._norm = shape, clusters, final_norm(target)
+        self.taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
+        """Layers of the target whose outputs it reads."""
         self.pre_projection = nn.Linear(2 * shape.target_hidden, args.hidden_size, bias=False)
         self.layers = [DecoderLayer(args, i) for i in range(args.num_hidden_layers)]
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
@@ -76,15 +77,6 @@ class AssistantHead(Head):
         self.lm_head = nn.Linear(args.hidden_size, args.vocab_size, bias=False)
         if shape.clusters:
             self.centroids = nn.Linear(args.hidden_size, shape.clusters, bias=False)
-
-    @property
-    def shape(self) -> AssistantShape:
-        return self._shape
-
-    @property
-    def taps(self) -> tuple[int, ...]:
-        """Layers of the target whose outputs it reads."""
-        return self._taps
 
     def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
         """The target's last hidden state of each row, from the outputs of its last layer."""
@@ -94,7 +86,7 @@ class AssistantHead(Head):
         self, ids: Int[mx.array, "b 1"], hidden: Float[mx.array, "b 1 target_dim"], seen: Mapping[str, Seen]
     ) -> Float[mx.array, "b 1 dim"]:
         """One step, for `logits` and `next_hidden`; `seen` is by kind of layer."""
-        embedded = self._embed(ids).astype(hidden.dtype) * self._shape.target_hidden**0.5
+        embedded = self._embed(ids).astype(hidden.dtype) * self.shape.target_hidden**0.5
         x = self.pre_projection(mx.concatenate([embedded, hidden], axis=-1))
         for layer in self.layers:
             own = seen[layer.layer_type]
@@ -108,10 +100,10 @@ class AssistantHead(Head):
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows vocab"]:
         """Logits; -inf for tokens outside the likely clusters, where it has clusters."""
         if self._clusters is None:
-            logits, cap = self.lm_head(states), self._shape.softcap
+            logits, cap = self.lm_head(states), self.shape.softcap
             return logits if cap is None else logit_softcap(cap, logits)
-        likely = mx.argpartition(-self.centroids(states), self._shape.likely - 1, axis=-1)
-        tokens = self._clusters[likely[..., : self._shape.likely]].flatten(-2)
+        likely = mx.argpartition(-self.centroids(states), self.shape.likely - 1, axis=-1)
+        tokens = self._clusters[likely[..., : self.shape.likely]].flatten(-2)
         return spread(_products(self.lm_head, tokens, states), tokens, self.vocab)
 
 

@@ -193,7 +193,7 @@ class DFlashHead(Head):
                 f"Its mask is token {shape.mask}, and the target has {args.vocab_size} tokens. "
                 "Use a head made for this target."
             )
-        self._shape, self._scale = shape, shape.embedding_scale * own_scale(target)
+        self.shape, self._scale = shape, shape.embedding_scale * own_scale(target)
         self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
         self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.layers = [layer(shape) for _ in range(args.num_hidden_layers)]
@@ -208,10 +208,6 @@ class DFlashHead(Head):
         else:
             rows = output_layer_of(target)
             self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
-
-    @property
-    def shape(self) -> DFlashShape:
-        return self._shape
 
     def make_cache(self) -> list[Any]:
         """As mlx-lm's models have it. A block that is not causal is seen whole, window or not."""
@@ -232,7 +228,7 @@ class DFlashHead(Head):
         Called as mlx-lm's models are.
         """
         if hidden is None:  # passes of `Probe`
-            hidden = mx.zeros((*ids[:, :-1].shape, self._shape.args.hidden_size))
+            hidden = mx.zeros((*ids[:, :-1].shape, self.shape.args.hidden_size))
         before, rows = hidden.shape[1], ids.shape[1] - hidden.shape[1]
         x = self._embed(ids[:, before:]).astype(hidden.dtype) * self._scale
         for i, (layer, each) in enumerate(zip(self.layers, cache, strict=True)):
@@ -241,14 +237,14 @@ class DFlashHead(Head):
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
         """Logits over the head's own vocabulary."""
-        shape = self._shape
+        shape = self.shape
         logits = (self.lm_head if shape.own_rows else self._rows)(states) * shape.multiplier
         return logits if shape.softcap is None else mx.tanh(logits / shape.softcap) * shape.softcap
 
     @property
     def chains(self) -> bool:
         """Whether its guesses depend on the token before."""
-        return bool(self._shape.markov_rank or self._shape.selector)
+        return bool(self.shape.markov_rank or self.shape.selector)
 
     def after(
         self,
@@ -257,13 +253,13 @@ class DFlashHead(Head):
         states: Float[mx.array, "b dim"],
     ) -> Float[mx.array, "b draft_vocab"]:
         """The guesses of a position, corrected by the token before it; `states` are its rows."""
-        if self._shape.markov_rank:
+        if self.shape.markov_rank:
             guesses = guesses + self.markov_head(before)
-        return self.candidate_selector(guesses, states, before) if self._shape.selector else guesses
+        return self.candidate_selector(guesses, states, before) if self.shape.selector else guesses
 
     def _kind(self, layer: int) -> tuple[int | None, bool]:
         """The window of a layer, and whether its block is causal."""
-        shape = self._shape
+        shape = self.shape
         return (
             shape.windows[layer] if shape.windows else None,
             shape.causal[layer] if shape.causal else False,

@@ -83,7 +83,9 @@ class EagleHead(Head):
     def __init__(self, shape: EagleShape, target: nn.Module):
         args = shape.args
         super().__init__(target, shape.tokens, args.vocab_size, shape.target_hidden, args.hidden_size)
-        self._shape = shape
+        self.shape, self.taps = shape, shape.taps
+        self.width = args.hidden_size
+        """Of a feature."""
         if shape.fc_norm:
             self.fc_norm = [nn.RMSNorm(shape.target_hidden, args.rms_norm_eps) for _ in shape.taps]
         if shape.norm_before_fc:
@@ -92,20 +94,6 @@ class EagleHead(Head):
         self.midlayer = EagleLayer(shape)
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.lm_head = nn.Linear(args.hidden_size, len(shape.tokens), bias=False)
-
-    @property
-    def shape(self) -> EagleShape:
-        return self._shape
-
-    @property
-    def taps(self) -> tuple[int, ...]:
-        """Layers of the target whose outputs it reads, lowest first."""
-        return self._shape.taps
-
-    @property
-    def width(self) -> int:
-        """Width of a feature."""
-        return self._shape.args.hidden_size
 
     @property
     def layers(self) -> list[nn.Module]:
@@ -120,10 +108,10 @@ class EagleHead(Head):
         self, states: Sequence[Float[mx.array, "b rows target_dim"]]
     ) -> Float[mx.array, "b rows dim"]:
         """Features of each row, from the outputs of the tapped layers, lowest first."""
-        if self._shape.fc_norm:
+        if self.shape.fc_norm:
             states = [norm(x) for norm, x in zip(self.fc_norm, states, strict=True)]
         together = mx.concatenate(list(states), axis=-1)
-        return self.fc(self.input_norm(together) if self._shape.norm_before_fc else together)
+        return self.fc(self.input_norm(together) if self.shape.norm_before_fc else together)
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
         """Its rows `[b, rows, dim]`, for `logits` and for later rows. Called as mlx-lm's models are."""
@@ -133,8 +121,8 @@ class EagleHead(Head):
         cache = cache[0] if cache else None
         embedded = embedded.astype(hidden.dtype)
         rows = self.midlayer(embedded, hidden, create_attention_mask(embedded, cache), cache)
-        return self.norm(rows) if self._shape.norm_output else rows
+        return self.norm(rows) if self.shape.norm_output else rows
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:
         """Logits over the draft's own vocabulary."""
-        return self.lm_head(states if self._shape.norm_output else self.norm(states))
+        return self.lm_head(states if self.shape.norm_output else self.norm(states))

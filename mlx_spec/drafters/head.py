@@ -27,7 +27,7 @@ class Head(nn.Module):
     def __init__(self, target: nn.Module, tokens: Sequence[int], vocab: int, *hidden: int):
         super().__init__()
         self._embed = embedding_of(target)
-        self._tokens, self._vocab = mx.array(list(tokens), mx.int32), vocab
+        self._tokens, self.vocab = mx.array(list(tokens), mx.int32), vocab
         rows, width = self._embed.weight.shape[0], width_of(self._embed)
         if rows != vocab or any(each != width for each in hidden):
             raise UnsupportedModel(
@@ -40,11 +40,6 @@ class Head(nn.Module):
         """The target's id of each token of its vocabulary."""
         return self._tokens
 
-    @property
-    def vocab(self) -> int:
-        """Tokens of the target."""
-        return self._vocab
-
     @abstractmethod
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows ... draft_vocab"]:
         """Logits over the head's own vocabulary."""
@@ -55,8 +50,8 @@ class Head(nn.Module):
 
     def spread(self, guesses: Float[mx.array, "b ... draft_vocab"]) -> Float[mx.array, "b ... vocab"]:
         """Logits over the head's vocabulary, placed in the target's."""
-        known = guesses.shape[-1] == self._vocab
-        return guesses if known else spread(guesses, self._tokens, self._vocab)
+        known = guesses.shape[-1] == self.vocab
+        return guesses if known else spread(guesses, self._tokens, self.vocab)
 
 
 def width_of(embedding: Any) -> int:

@@ -59,7 +59,7 @@ class MedusaHead(Head):
 
     def __init__(self, shape: MedusaShape, target: nn.Module):
         super().__init__(target, shape.tokens, shape.vocab, shape.hidden)
-        self._shape, self._norm, self._taps = shape, final_norm(target), medusa_taps(target)
+        self.shape, self._norm, self.taps = shape, final_norm(target), medusa_taps(target)
         self.heads: list[list[nn.Module]] = [
             [Residual(shape.hidden) for _ in range(shape.layers)] for _ in range(shape.heads)
         ]
@@ -68,15 +68,6 @@ class MedusaHead(Head):
         else:
             for layers in self.heads:
                 layers.append(_rows(shape))
-
-    @property
-    def shape(self) -> MedusaShape:
-        return self._shape
-
-    @property
-    def taps(self) -> tuple[int, ...]:
-        """Layers of the target whose outputs they read."""
-        return self._taps
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows heads draft_vocab"]:
         """Each head's logits over the draft's own vocabulary, from outputs of the target's last layer."""
@@ -87,7 +78,7 @@ class MedusaHead(Head):
                 x = layer(x)
             found.append(x)
         together = mx.stack(found, axis=-2)
-        return self.lm_head(together) if self._shape.shared else together
+        return self.lm_head(together) if self.shape.shared else together
 
 
 def _rows(shape: MedusaShape) -> nn.Linear:

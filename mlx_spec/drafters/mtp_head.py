@@ -36,8 +36,9 @@ class MtpHead(Head):
         self, target: nn.Module, layer: nn.Module, vocab: int, width: int, eps: float, latent: bool = False
     ):
         super().__init__(target, range(vocab), vocab, width)
-        self._last_norm, self._width, self._latent = final_norm(target), width, latent
-        self._taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
+        self._last_norm, self.width, self._latent = final_norm(target), width, latent
+        self.taps = (len(target.layers) - 1,)  # type: ignore[arg-type]
+        """Layers of the target whose outputs it reads."""
         rows = output_layer_of(target)
         self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
         self.pre_fc_norm_embedding = nn.RMSNorm(width, eps)
@@ -46,16 +47,6 @@ class MtpHead(Head):
         self.layers = [layer]
         """As mlx-lm's models have them."""
         self.norm = nn.RMSNorm(width, eps)
-
-    @property
-    def taps(self) -> tuple[int, ...]:
-        """Layers of the target whose outputs it reads."""
-        return self._taps
-
-    @property
-    def width(self) -> int:
-        """Width of a feature."""
-        return self._width
 
     def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
         """The target's last hidden state of each row, from the outputs of its last layer."""

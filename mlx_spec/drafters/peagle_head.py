@@ -35,16 +35,12 @@ class PEagleHead(EagleHead):
             raise UnsupportedModel(
                 f"Its mask is token {mask}, and it has {args.vocab_size} tokens. Use another head."
             )
-        self._mask, self._embeds = mask, embeds
+        self.mask, self._embeds = mask, embeds
         block: Any = qwen3.TransformerBlock if shape.qk_norm else llama.TransformerBlock
         self.deeper: list[Any] = [block(args) for _ in range(args.num_hidden_layers - 1)]
         self.mask_hidden = mx.zeros((len(shape.taps) * shape.target_hidden,))
         if embeds:
             self.embed_tokens = nn.Embedding(args.vocab_size, args.hidden_size)
-
-    @property
-    def mask(self) -> int:
-        return self._mask
 
     @property
     def layers(self) -> list[nn.Module]:
