@@ -1,4 +1,4 @@
-"""The conditions of a measurement, as far as the system reports them: heat, power source, load."""
+"""The conditions of a measurement: the load, and on a Mac, as far as it reports them, heat and power."""
 
 import os
 import platform
@@ -37,7 +37,7 @@ def conditions() -> dict[str, Any]:
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average": [round(load, 2) for load in os.getloadavg()],
     }
-    return found | (_mac() if sys.platform == "darwin" else linux(Path("/sys")))
+    return found | (_mac() if sys.platform == "darwin" else {})
 
 
 def system() -> dict[str, Any]:
@@ -57,44 +57,11 @@ def system() -> dict[str, Any]:
     return found
 
 
-def thermal_levels(text: str) -> dict[str, int]:
-    """The levels and limits in the output of `pmset -g therm`; empty if none were recorded.
-
-    Apple silicon mostly says "Note: No ... has been recorded". Else a number follows `Thermal Warning
-    Level` or names like `CPU_Speed_Limit` (percent; 100 is unlimited).
-    """
-    numbered = re.findall(r"^(?:\d[\d: +-]*)?\s*([A-Z][A-Za-z_ ]*?)\s*=\s*(\d+)\s*$", text, re.MULTILINE)
-    return {name.lower().replace(" ", "_"): int(number) for name, number in numbered}
-
-
 def _mac() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, (command, pattern, read) in MAC.items():
         if match := re.search(pattern, output_of(*command), re.MULTILINE):
             found[name] = read(match[1])
-    return found | {"thermal_levels": thermal_levels(output_of(*SETTINGS, "therm"))}
-
-
-def linux(root: Path) -> dict[str, Any]:
-    """From the kernel's files; virtual machines have few of them."""
-    found: dict[str, Any] = {}
-    temperatures = {}
-    for zone in sorted((root / "class/thermal").glob("thermal_zone*")):
-        with suppress(OSError, ValueError):
-            kind = (zone / "type").read_text().strip()
-            temperatures[kind] = int((zone / "temp").read_text()) / 1000
-    if temperatures:
-        found["temperatures_celsius"] = temperatures
-    frequency = root / "devices/system/cpu/cpu0/cpufreq"
-    with suppress(OSError):
-        found["cpu_governor"] = (frequency / "scaling_governor").read_text().strip()
-    for name in ("scaling_cur_freq", "cpuinfo_max_freq"):
-        with suppress(OSError, ValueError):
-            found[f"cpu_{name}_mhz"] = int((frequency / name).read_text()) // 1000
-    for supply in sorted((root / "class/power_supply").glob("*/online")):
-        with suppress(OSError):
-            online = supply.read_text().strip() == "1"
-            found["power_source"] = "AC Power" if online else "Battery Power"
     return found
 
 
