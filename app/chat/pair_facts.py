@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.shell.expected_speed import SOURCE, with_range
 from app.shell.printable import one_line
+from models.hub.removal import removable_bytes
 from models.pairs.catalogue import Pair, package_of
 from models.pairs.installed import find_folder, installed
 from models.size_text import size_text
@@ -35,8 +36,6 @@ def first_facts(pair: Pair) -> Facts:
 
 
 def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) -> Facts:
-    from models.hub.removal import removable_bytes  # huggingface_hub takes a moment to load
-
     pulled = [source for source in pair.spec.sources if not source.is_local or package_of(source)]
     here = any(map(find_folder, pulled))
     removable = removable_bytes(pair.spec) if here else 0

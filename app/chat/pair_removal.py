@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from app.chat.pull_queue import PullQueue
 from models.errors import ModelsError, NotInstalled
+from models.hub.removal import plan_removal, remove
 from models.pairs.catalogue import Pair
 from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec
@@ -39,8 +40,6 @@ def _removable(pair: Pair) -> int | None:
     Raises:
         NotInstalled: nothing can be removed; the message says why.
     """
-    from models.hub.removal import plan_removal  # huggingface_hub takes a moment to load
-
     try:
         return plan_removal(pair.spec).freed_bytes
     except NotInstalled:
@@ -50,8 +49,6 @@ def _removable(pair: Pair) -> int | None:
 
 
 def _remove(pair: Pair, *, has_files: bool) -> str:
-    from models.hub.removal import remove
-
     message = f"{pair.name} was removed."
     if has_files:
         message = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."

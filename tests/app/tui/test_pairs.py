@@ -154,7 +154,7 @@ async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = Removal(find(FIRST).spec.sources, {}, 5_000_000)
-    monkeypatch.setattr("models.hub.removal.plan_removal", lambda spec: plan)
+    monkeypatch.setattr("app.chat.pair_removal.plan_removal", lambda spec: plan)
     async with open_chat() as chat:
         screen = await open_pairs(chat, FIRST)
         for key in ("enter", "x"):
