@@ -176,7 +176,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     """A wrong soft cap, clusters or layers would lower the acceptance below the floor."""
     plain = Engine(target(), context_limit=400)
     texts = [PROMPT + text(plain, PROMPT, max_tokens=30, temperature=t, seed=2) for t in (0.0, 0.8)]
-    folder = publish(tmp_path / "assistant", trained(texts, 30, SHAPE))
+    folder = publish(tmp_path / "assistant", trained(texts, 15, SHAPE))
 
     def first_two(folder: Path) -> tuple[float, float]:
         engine = Engine(target(), [load_assistant(folder, target(), {})], context_limit=400)

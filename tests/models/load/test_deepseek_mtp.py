@@ -95,7 +95,7 @@ def trained(kind: str = KIND) -> MtpHead:
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
     optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
-    for _ in range(80):
+    for _ in range(40):
         optimizer.update(head, gradient()[1])
         mx.eval(head.parameters(), optimizer.state)
     return head
