@@ -162,26 +162,27 @@ def test_every_packaging_is_read_tensor_for_tensor(
     assert {played.drafter for played in drafted} == {"none", "mtp"}
 
 
-@cache
-def trained() -> MtpHead:
+def taught(target: Any, states_of: Any, temperatures: tuple[float, ...], rate: float) -> MtpHead:
     """A layer trained on some of its target's texts."""
-    target = target_of("qwen3_5")
     plain, head = Engine(target, context_limit=400), head_for(target)
-    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7, 0.9)]
+    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in temperatures]
     ids = mx.array(texts)
-    features = mx.stop_gradient(
-        head.features([mx.concatenate([last_states(target, each) for each in texts])])
-    )
+    features = mx.stop_gradient(head.features([mx.concatenate([states_of(target, each) for each in texts])]))
 
     def loss() -> mx.array:
         logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(6e-3), nn.value_and_grad(head, loss)
+    optimizer, gradient = optimizers.Adam(rate), nn.value_and_grad(head, loss)
     for _ in range(40):
         optimizer.update(head, gradient()[1])
         mx.eval(head.parameters(), optimizer.state)
     return head
+
+
+@cache
+def trained() -> MtpHead:
+    return taught(target_of("qwen3_5"), last_states, (0.0, 0.7, 0.9), 6e-3)
 
 
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Path) -> None:
