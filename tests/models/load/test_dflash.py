@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from mlx.utils import tree_flatten
 
-from app.cli import main
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead
-from models.errors import BrokenFiles, ModelsError
+from models.errors import BrokenFiles
 from models.load.dflash import load_dflash
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZES, by_hand, random_head
@@ -23,7 +22,6 @@ from tests.mlx_spec.equations import arrays, states
 from tests.mlx_spec.heads import KNOWN, target
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tokens
-from tests.models.tiny_models import make_pair
 
 PROMPT, WINDOW = prompt(24, 1), 6
 LAYERS = {
@@ -204,22 +202,3 @@ def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path):
     config = z_lab(dflash_config=own, num_hidden_layers=2)
     head = random_head(replace(SHAPE, taps=(1, 1)))
     assert load_dflash(publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)
-
-
-def test_it_is_quantized_as_its_target_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
-    folder = publish(tmp_path / "head", random_head(SHAPE), z_lab())
-    head = load_dflash(folder, target(), {"quantization": {"bits": 4, "group_size": 32}}).head
-    kinds = {name: type(layer).__name__ for name, layer in head.named_modules()}
-    assert kinds["layers.1.mlp.up_proj"] == "QuantizedLinear" and kinds["fc"] == "Linear"
-    assert kinds["_embed"] == "Embedding", "the target's own stays as it is"
-
-
-def test_a_head_of_a_deeper_target_is_refused_on_the_command_line(home, capfd):
-    pair = make_pair(home)
-    folder = publish(home / "head", random_head(SHAPE), z_lab())
-    given = ["--target", str(pair[0]), "--drafter", str(folder), "--prompt", "x", "--max-tokens", "4"]
-    assert main(["generate", *given]) == 2
-    said = capfd.readouterr().err
-    assert "120 tokens and 32 numbers per hidden state; this target has 384 and 32" in said
-    assert issubclass(BrokenFiles, ModelsError) and "Traceback" not in said

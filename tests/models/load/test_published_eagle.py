@@ -18,7 +18,6 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead
 from models.errors import BrokenFiles
-from models.load.drafters import with_bits
 from models.load.eagle import load_eagle
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
@@ -183,18 +182,3 @@ def test_a_map_that_does_not_ascend_is_refused(tmp_path):
     mx.save_safetensors(file, weights)
     with pytest.raises(BrokenFiles, match="d2t names token 5 after a later one"):
         load_eagle(folder, target(), {})
-
-
-def test_it_is_quantized_as_its_target_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
-    folder = publish(tmp_path / "head", head_for(target()), "speculators")
-    head = load_eagle(folder, target(), {"quantization": {"bits": 4, "group_size": 32}}).head
-    kinds = {name: type(layer).__name__ for name, layer in head.named_modules()}
-    assert kinds["lm_head"] == kinds["midlayer.self_attn.q_proj"] == "QuantizedLinear"
-    assert kinds["fc"] == "Linear"
-    eight = load_eagle(folder, target(), with_bits({}, 8)).head
-    assert eight.midlayer.self_attn.q_proj.bits == 8  # type: ignore[union-attr]
-    assert with_bits({"quantization": {"bits": 4}}, 16) == {"quantization": None}
-    assert "QuantizedLinear" not in {
-        type(m).__name__ for m in load_eagle(folder, target(), {}).head.modules()
-    }
