@@ -94,12 +94,7 @@ def test_tensors_that_are_not_a_heads_are_named(
     ],
 )
 def test_a_config_that_is_odd_is_refused_with_its_value(
-    target: Path,
-    head: Path,
-    capfd: pytest.CaptureFixture[str],
-    changes: dict[str, Any],
-    code: int,
-    message: str,
+    target: Path, head: Path, capfd: pytest.CaptureFixture[str], changes: Any, code: int, message: str
 ) -> None:
     edit(head, **changes)
     assert message in refusal(target, head, capfd, code)
@@ -112,14 +107,6 @@ def test_a_head_of_another_target_is_refused_with_both_sizes(
     make_model(other, hidden_size=64)
     said = refusal(other, head, capfd, 2)
     assert "384 tokens and 32 numbers" in said and "has 384 and 64" in said
-
-
-def test_a_cut_file_is_told_before_anything_is_loaded(
-    target: Path, head: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    file = head / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:-9])
-    assert "is damaged" in refusal(target, head, capfd, 3)
 
 
 def test_a_quantized_head_guesses_nearly_as_before(home: Path) -> None:

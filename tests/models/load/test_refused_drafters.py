@@ -34,27 +34,24 @@ def refusal(target: Path, drafter: Path, capfd: pytest.CaptureFixture[str], code
         ({"layers": [-1]}, 2, "A drafter keeps layers [-1] of a target"),
         ({"layers": [[0]]}, 3, "does not tell which layers to keep"),
         ({"layers": "0"}, 2, "tells no kind of drafter"),
-        ({"acceptance": [7]}, 3, "does not tell which layers to keep"),
-        ({"acceptance": 0.5}, 3, "does not tell which layers to keep"),
+        ({"layers": None}, 2, "tells no kind of drafter"),
+        *(
+            ({"acceptance": odd}, 3, "does not tell which layers to keep")
+            for odd in ([7], [1.5], [], 0.5, "high")
+        ),
     ],
 )
 def test_layers_that_cannot_be_kept_are_refused(
     pair: tuple[Path, Path],
     home: Path,
     capfd: pytest.CaptureFixture[str],
-    changes: dict[str, Any],
+    changes: Any,
     code: int,
     message: str,
 ) -> None:
     folder = make_drafter(home / "few", LAYER_SKIP)
     (folder / "config.json").write_text(json.dumps(LAYER_SKIP | changes))
     assert message in refusal(pair[0], folder, capfd, code)
-
-
-def test_layers_named_by_hand_draft(pair: tuple[Path, Path], home: Path) -> None:
-    few = str(make_drafter(home / "few", LAYER_SKIP))
-    given = ["--target", str(pair[0]), "--drafter", few, "--prompt", "x", "--max-tokens", "4"]
-    assert main(["generate", *given]) == 0
 
 
 def drop_a_tensor(folder: Path) -> None:
