@@ -1,7 +1,7 @@
 """Folders of drafters, and a fake drafter to load from them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,32 @@ from mlx_spec.verify.batch import BatchVerifier
 EAGLE = {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 32}
 MEDUSA = {"medusa_num_heads": 2, "hidden_size": 32}
 LAYER_SKIP = {"model_type": "layer_skip", "layers": [0]}
+
+
+Tensors = dict[str, mx.array]
+
+
+def write_folder(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    mx.save_safetensors(str(folder / "model.safetensors"), tensors)
+    return folder
+
+
+def edit_config(folder: Path, **changes: Any) -> Path:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    return folder
+
+
+def edit_tensors(folder: Path, change: Callable[[Tensors], object]) -> Path:
+    """`change` is given all tensors by name, and changes the dictionary."""
+    file = str(folder / "model.safetensors")
+    tensors: Tensors = dict(mx.load(file))  # type: ignore[arg-type]
+    mx.eval(tensors)
+    change(tensors)
+    mx.save_safetensors(file, tensors)
+    return folder
 
 
 def make_drafter(folder: Path, config: dict[str, Any], *, target: str | None = None) -> Path:

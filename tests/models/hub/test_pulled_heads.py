@@ -24,6 +24,7 @@ from models.pairs.pair import PairSpec, Source
 from models.training.kinds import KINDS, eagle_shape
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.tiny_models import settled
+from tests.models.drafter_folders import Tensors, write_folder
 from tests.models.hub.pulling import check, check_drafts, last
 from tests.models.hub.test_pulled_mtp import qwen
 from tests.models.hub_server import HostedModel, HubServer
@@ -61,11 +62,8 @@ def check_pulled(hub: HubServer, folder: Path, name: str) -> None:
 
 
 def write(folder: Path, module: nn.Module, config: dict[str, Any]) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
     weights = {str(n).replace("deeper.0.", "layers.1."): x for n, x in tree_flatten(module.parameters())}
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)  # type: ignore[arg-type]
-    return folder
+    return write_folder(folder, config, weights)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,10 +85,9 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     inner = {k: x for k, x in config.items() if k not in ("architectures", "eagle_config")}
     aux = {AUX: [layer + 1 for layer in config["eagle_config"][AUX]]}
     named = {"architectures": ["Eagle3DraftModel"], "speculators_model_type": "eagle3", **aux}
-    (head / "config.json").write_text(json.dumps(named | {"transformer_layer_config": inner}))
-    weights: dict[str, mx.array] = mx.load(str(head / "model.safetensors"))  # type: ignore[assignment]
+    weights: Tensors = mx.load(str(head / "model.safetensors"))  # type: ignore[assignment]
     renamed = {name.replace("midlayer.", "layers.0."): mx.array(x) for name, x in weights.items()}
-    mx.save_safetensors(str(head / "model.safetensors"), renamed)
+    write_folder(head, named | {"transformer_layer_config": inner}, renamed)
     hub.models["org/head"] = HostedModel(files_of(head))
     assert main(["pull", *PAIR]) == 0
     assert check(home, *PAIR[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0

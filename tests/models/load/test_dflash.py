@@ -1,6 +1,5 @@
 """DFlash and DSpark heads in published formats draft by their equations, or are refused by name."""
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.mlx_spec.equations import arrays, states
 from tests.mlx_spec.heads import KNOWN, target
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tokens
+from tests.models.drafter_folders import write_folder
 
 PROMPT, WINDOW = prompt(24, 1), 6
 LAYERS = {
@@ -107,10 +107,7 @@ def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:
     if head.shape.own_rows:
         weights["d2t"] = mx.array(KNOWN) - mx.arange(len(KNOWN))
     weights = {name.replace("_codebook.weight", "_codebook"): x for name, x in weights.items()}
-    folder.mkdir()
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+    return write_folder(folder, config, weights)
 
 
 def loaded(folder: Path) -> DFlashDrafter:

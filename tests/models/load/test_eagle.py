@@ -1,7 +1,5 @@
 """A saved head loads unchanged, and errors in a folder are reported."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from app.cli import main
 from mlx_spec.training.start import eagle_head
 from models.load.eagle import load_eagle, save_eagle
 from models.training.kinds import eagle_shape
+from tests.models.drafter_folders import edit_config, edit_tensors
 from tests.models.tiny_models import make_model, make_pair
 
 TAPS = "eagle_aux_hidden_state_layer_ids"
@@ -34,19 +33,6 @@ def target(home: Path) -> Path:
 @pytest.fixture
 def head(target: Path, home: Path) -> Path:
     return save(target, home / "head")
-
-
-def edit(folder: Path, **changes: Any) -> None:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-
-
-def tensors(folder: Path, change: Callable[[dict[str, mx.array]], object]) -> None:
-    file = str(folder / "model.safetensors")
-    arrays: dict[str, mx.array] = {k: mx.array(x) for k, x in mx.load(file).items()}  # type: ignore[union-attr]
-    mx.eval(arrays)
-    change(arrays)
-    mx.save_safetensors(file, arrays)
 
 
 def refusal(target: Path, head: Path, capfd: pytest.CaptureFixture[str], code: int) -> str:
@@ -74,8 +60,7 @@ def refusal(target: Path, head: Path, capfd: pytest.CaptureFixture[str], code: i
 def test_tensors_that_are_not_a_heads_are_named(
     target: Path, head: Path, capfd: pytest.CaptureFixture[str], change: Any, code: int, message: str
 ) -> None:
-    tensors(head, change)
-    assert message in refusal(target, head, capfd, code)
+    assert message in refusal(target, edit_tensors(head, change), capfd, code)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +81,7 @@ def test_tensors_that_are_not_a_heads_are_named(
 def test_a_config_that_is_odd_is_refused_with_its_value(
     target: Path, head: Path, capfd: pytest.CaptureFixture[str], changes: Any, code: int, message: str
 ) -> None:
-    edit(head, **changes)
-    assert message in refusal(target, head, capfd, code)
+    assert message in refusal(target, edit_config(head, **changes), capfd, code)
 
 
 def test_a_head_of_another_target_is_refused_with_both_sizes(

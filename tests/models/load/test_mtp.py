@@ -1,6 +1,5 @@
 """Multi-token prediction layers in published formats are loaded and draft by their equations."""
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tokens
+from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
 from tests.models.load.mtp_by_hand import ByHand, last_states
 
 PROMPT = prompt(12, 1)
@@ -114,19 +114,15 @@ def publish(
     folder: Path, head: MtpHead, packaging: Callable[[Weights, str], Weights], kind: str, experts: Any = None
 ) -> Path:
     weights: Weights = dict(tree_flatten(head.parameters()))  # type: ignore[arg-type]
-    folder.mkdir(exist_ok=True)
     weights = packaging(experts(weights) if experts else weights, kind)
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    vocab, width = head.vocab, head.width
-    sizes = {"vocab_size": vocab, "hidden_size": width}
+    sizes = {"vocab_size": head.vocab, "hidden_size": head.width}
     config: dict[str, Any] = {"model_type": f"{kind}_mtp", "text_config": sizes}
     if packaging is speculators:
         config = {
             "speculators_model_type": "mtp",
             "transformer_layer_config": {"model_type": "qwen3", **sizes},
         }
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+    return write_folder(folder, config, weights)
 
 
 @pytest.mark.parametrize(
@@ -250,17 +246,14 @@ def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: 
     folder = publish(tmp_path / "mtp", head_for(target), original, "qwen3_5")
     with pytest.raises(UnsupportedModel, match="glm4_moe_lite, deepseek_v3, and this one is llama"):
         load_mtp(folder, target_of("llama"), {})
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["hidden_size"] += 8
-    (folder / "config.json").write_text(json.dumps(config))
+    sizes = {"vocab_size": 120, "hidden_size": 32}
+    edit_config(folder, text_config=sizes | {"hidden_size": 40})
     with pytest.raises(UnsupportedModel, match="made for this target"):
         load_mtp(folder, target, {})
-    config["text_config"]["hidden_size"] -= 8
-    dedicated = config | {"mtp_use_dedicated_embeddings": True}
-    (folder / "config.json").write_text(json.dumps(dedicated))
+    edit_config(folder, text_config=sizes, mtp_use_dedicated_embeddings=True)
     with pytest.raises(UnsupportedModel, match="its own embeddings, which are not supported"):
         load_mtp(folder, target, {})
-    mx.save_safetensors(str(folder / "model.safetensors"), {"mtp.norm.weight": mx.ones((4,))})
-    (folder / "config.json").write_text(json.dumps(config))
+    edit_config(folder, mtp_use_dedicated_embeddings=False)
+    edit_tensors(folder, lambda tensors: tensors.pop("mtp.fc.weight"))
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
         load_mtp(folder, target, {})

@@ -1,6 +1,5 @@
 """P-EAGLE heads in published formats are loaded; others are refused by name."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.mlx_spec.heads import KNOWN, states_of, target
 from tests.mlx_spec.peagle_heads import MASK, SHAPE, by_hand, head_for
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_llama
+from tests.models.drafter_folders import edit_tensors, write_folder
 from tests.models.load.published_eagle import sglang, speculators
 
 PROMPT = prompt(9, 1)
@@ -43,10 +43,7 @@ def publish(folder: Path, head: PEagleHead, packaging: str, **changes: Any) -> P
         config["transformer_layer_config"]["num_hidden_layers"] = 2
     else:
         config = sglang({"ptd_token_id": MASK}) | {"num_hidden_layers": 2}
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config | changes))
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    return folder
+    return write_folder(folder, config | changes, weights)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +91,6 @@ def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: P
         ("layers.1.mlp.up_proj.weight", "does not match its config.json"),
         ("lm_head.weight", "names no 'lm_head.weight'"),
     ):
-        publish(folder, head_for(), "speculators")
-        weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
-        left = {name: mx.array(x) for name, x in weights.items() if name != lost}
-        mx.save_safetensors(str(folder / "model.safetensors"), left)
+        edit_tensors(publish(folder, head_for(), "speculators"), lambda tensors, lost=lost: tensors.pop(lost))
         with pytest.raises(BrokenFiles, match=message):
             load_peagle(folder, target(), {})

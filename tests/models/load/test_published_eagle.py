@@ -4,10 +4,8 @@ A wrong loader only costs acceptance. So every format is compared with `equation
 the format does, and with the acceptance of the head before it was saved in that format.
 """
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -26,6 +24,7 @@ from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
+from tests.models.drafter_folders import edit_config, edit_tensors
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
 
 SIZES = Sizes(heads=4, kv_heads=2)
@@ -148,12 +147,6 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperatu
         assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
 
 
-def edited(folder: Path, **changes: Any) -> Path:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-    return folder
-
-
 @pytest.mark.parametrize(
     ("packaging", "changes", "error", "message"),
     [
@@ -169,16 +162,15 @@ def edited(folder: Path, **changes: Any) -> Path:
     ],
 )
 def test_what_is_not_read_is_refused_by_name(tmp_path, packaging, changes, error, message):
-    folder = edited(publish(tmp_path / "head", variant({}, few=False), packaging), **changes)
+    folder = edit_config(publish(tmp_path / "head", variant({}, few=False), packaging), **changes)
     with pytest.raises(error, match=message):
         load_eagle(folder, target(), {})
 
 
 def test_a_map_that_does_not_ascend_is_refused(tmp_path):
+    def later(tensors):
+        tensors["d2t"] = mx.where(mx.arange(len(KNOWN)) == 4, 7, 0)
+
     folder = publish(tmp_path / "head", head_for(target(), tokens=KNOWN), "SGLang")
-    file = str(folder / "model.safetensors")
-    weights: dict[str, mx.array] = {k: mx.array(x) for k, x in mx.load(file).items()}  # type: ignore[union-attr]
-    weights["d2t"] = mx.zeros_like(weights["d2t"]).at[:].add(mx.where(mx.arange(len(KNOWN)) == 4, 7, 0))
-    mx.save_safetensors(file, weights)
     with pytest.raises(BrokenFiles, match="d2t names token 5 after a later one"):
-        load_eagle(folder, target(), {})
+        load_eagle(edit_tensors(folder, later), target(), {})

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import mlx.core as mx
 import pytest
 
 from app.cli import main
-from tests.models.drafter_folders import LAYER_SKIP, make_drafter
+from tests.models.drafter_folders import LAYER_SKIP, edit_config, edit_tensors, make_drafter
 from tests.models.tiny_models import make_model, make_pair
 
 
@@ -49,17 +48,12 @@ def test_layers_that_cannot_be_kept_are_refused(
     code: int,
     message: str,
 ) -> None:
-    folder = make_drafter(home / "few", LAYER_SKIP)
-    (folder / "config.json").write_text(json.dumps(LAYER_SKIP | changes))
+    folder = edit_config(make_drafter(home / "few", LAYER_SKIP), **changes)
     assert message in refusal(pair[0], folder, capfd, code)
 
 
 def drop_a_tensor(folder: Path) -> None:
-    file = str(folder / "model.safetensors")
-    arrays: dict[str, mx.array] = {k: mx.array(x) for k, x in mx.load(file).items()}  # type: ignore[union-attr]
-    mx.eval(arrays)
-    arrays.pop("model.norm.weight")
-    mx.save_safetensors(file, arrays)
+    edit_tensors(folder, lambda tensors: tensors.pop("model.norm.weight"))
 
 
 def cut(folder: Path) -> None:
