@@ -155,7 +155,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
     config, shape, _ = CASES[case]
     drafter = loaded(publish(tmp_path / "head", random_head(shape), config))
     engine = Engine(target(), [drafter], context_limit=400)
-    options = {"max_tokens": 20, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 14, "temperature": temperature, "seed": 2}
     wanted = text(engine, PROMPT, drafter="none", **options)
     for length in (1, 4):
         rounds = engine.generate(PROMPT, Options(drafter=drafter.name, draft_length=length, **options))

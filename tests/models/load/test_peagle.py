@@ -67,7 +67,8 @@ def test_its_drafts_are_those_of_its_equations(
     args = replace(drafter.head.shape.args, max_position_embeddings=None)
     assert replace(drafter.head.shape, args=args) == shape and drafter.candidate.room == depth
     engine = Engine(target(), [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT, "peagle", max_tokens=20, draft_length=3)
+    rounds = proposed(engine, PROMPT, "peagle", max_tokens=12, draft_length=3)
+    assert len(rounds) > 3
     for one in rounds:
         taps = [np.array(x[0]) for x in states_of(one.before[:-1])]
         logits, drafted = by_hand(head, taps, one.before, len(one.read.drafted))
