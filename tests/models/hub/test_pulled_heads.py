@@ -15,16 +15,15 @@ from mlx_lm.utils import load_model
 from app.cli import main
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.peagle_head import PEagleHead
-from mlx_spec.training.start import eagle_head
 from models.errors import BadChoice
-from models.load.eagle import AUX, save_eagle
+from models.load.eagle import AUX
 from models.load.engine import load
-from models.pairs.installed import find_folder, installed
+from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
 from models.training.kinds import KINDS, eagle_shape
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.tiny_models import settled
-from tests.models.drafter_folders import Tensors, write_folder
+from tests.models.drafter_folders import Tensors, make_eagle, write_folder
 from tests.models.hub.pulling import check, check_drafts, last
 from tests.models.hub.test_pulled_mtp import qwen
 from tests.models.hub_server import HostedModel, HubServer
@@ -45,12 +44,9 @@ def target(hub: HubServer, home: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 
 @pytest.fixture
-def head(hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]]) -> Path:
-    """A repository with an EAGLE-3 head, as `mlx-spec train` saves it."""
-    model, config = target
-    folder = home / "head"
-    folder.mkdir()
-    save_eagle(folder, eagle_head(model, eagle_shape(config, model, range(100))), {})
+def head(hub: HubServer, home: Path) -> Path:
+    """The folder of org/head, an EAGLE-3 head."""
+    folder = make_eagle(home / "head", home / "made" / "target", range(100))
     hub.models["org/head"] = HostedModel(files_of(folder))
     return folder
 
@@ -154,16 +150,6 @@ def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubS
     pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
     check_drafts(pair, "layer_skip")
     assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
-
-
-def test_a_cut_head_is_fetched_again(hub: HubServer, head: Path) -> None:
-    last(HEADED)
-    folder = find_folder(Source("org/head"))
-    assert folder is not None
-    weights = (folder / "model.safetensors").resolve()
-    weights.write_bytes(weights.read_bytes()[:-4])
-    assert not installed(HEADED)
-    assert last(HEADED).phase == "done" and installed(HEADED)
 
 
 def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:

@@ -9,20 +9,13 @@ from mlx_lm.utils import load_model
 
 from app.cli import main
 from mlx_spec.training.start import eagle_head
-from models.load.eagle import load_eagle, save_eagle
+from models.load.eagle import load_eagle
 from models.training.kinds import eagle_shape
-from tests.models.drafter_folders import edit_config, edit_tensors
+from tests.models.drafter_folders import edit_config, edit_tensors, make_eagle
 from tests.models.tiny_models import make_model, make_pair
 
 TAPS = "eagle_aux_hidden_state_layer_ids"
 KNOWN = range(0, 384, 3)
-
-
-def save(target: Path, folder: Path, bits: int | None = None) -> Path:
-    model, config = load_model(target)
-    folder.mkdir()
-    save_eagle(folder, eagle_head(model, eagle_shape(config, model, KNOWN)), {}, bits)
-    return folder
 
 
 @pytest.fixture
@@ -32,7 +25,7 @@ def target(home: Path) -> Path:
 
 @pytest.fixture
 def head(target: Path, home: Path) -> Path:
-    return save(target, home / "head")
+    return make_eagle(home / "head", target, KNOWN)
 
 
 def refusal(target: Path, head: Path, capfd: pytest.CaptureFixture[str], code: int) -> str:
@@ -100,6 +93,6 @@ def test_a_quantized_head_guesses_nearly_as_before(home: Path) -> None:
     few = eagle_head(model, eagle_shape(config, model, KNOWN))
     states = mx.random.normal((1, 5, 64), key=mx.random.key(1))
     wanted = few.guesses(states)
-    head: Any = load_eagle(save(target, home / "small", bits=8), model, config).cached.model
+    head: Any = load_eagle(make_eagle(home / "small", target, KNOWN, bits=8), model, config).cached.model
     assert head.shape.tokens == tuple(KNOWN)
     assert mx.abs(head.guesses(states) - wanted).max() < 0.05 * mx.abs(wanted).max()
