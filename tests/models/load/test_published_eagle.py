@@ -11,21 +11,25 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten, tree_map
+from mlx_lm.utils import load_model
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead
+from mlx_spec.training.start import eagle_head
 from models.errors import BrokenFiles
 from models.load.eagle import load_eagle
 from models.pairs.folder import check_drafter
+from models.training.kinds import eagle_shape
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
-from tests.models.drafter_folders import edit_config, edit_tensors
+from tests.models.drafter_folders import edit_config, edit_tensors, make_eagle
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
+from tests.models.tiny_models import make_model, make_pair
 
 SIZES = Sizes(heads=4, kv_heads=2)
 ENTERED = {
@@ -174,3 +178,14 @@ def test_a_map_that_does_not_ascend_is_refused(tmp_path):
     folder = publish(tmp_path / "head", head_for(target(), tokens=KNOWN), "SGLang")
     with pytest.raises(BrokenFiles, match="d2t names token 5 after a later one"):
         load_eagle(edit_tensors(folder, later), target(), {})
+
+
+def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
+    folder = make_pair(home)[0]
+    model, config = load_model(make_model(folder, hidden_size=64, intermediate_size=128))
+    wanted = eagle_head(model, eagle_shape(config, model, KNOWN))
+    states = mx.random.normal((1, 5, 64), key=mx.random.key(1))
+    head = load_eagle(make_eagle(home / "small", folder, KNOWN, bits=8), model, config).head
+    assert head.shape.tokens == tuple(KNOWN)
+    off = mx.abs(head.guesses(states) - wanted.guesses(states)).max()
+    assert off < 0.05 * mx.abs(wanted.guesses(states)).max()
