@@ -60,35 +60,36 @@ def mlx_vlm(weights: Weights, kind: str) -> Weights:
     return weights
 
 
-def speculators(weights: Weights, kind: str) -> Weights:
-    names = {
-        "fc": "input_proj", "norm": "final_layernorm", "pre_fc_norm_hidden": "hidden_layernorm",
-        "pre_fc_norm_embedding": "token_layernorm",
-    }  # fmt: skip
-    found: Weights = {"embed_tokens.weight": mx.ones((4, 4))}
+PARTS_OF_SPECULATORS = {
+    "fc": "input_proj", "norm": "final_layernorm", "pre_fc_norm_hidden": "hidden_layernorm",
+    "pre_fc_norm_embedding": "token_layernorm",
+}  # fmt: skip
+PARTS_OF_GLM = {
+    "fc": "eh_proj", "norm": "shared_head.norm", "pre_fc_norm_hidden": "hnorm",
+    "pre_fc_norm_embedding": "enorm",
+}  # fmt: skip
+
+
+def renamed(weights: Weights, parts: dict[str, str], at: str) -> Weights:
+    found: Weights = {}
     for name, x in weights.items():
         part, _, rest = name.rpartition(".")
-        own = f"{names[part]}.{rest}" if part in names else name.removeprefix("layers.0.")
-        found[f"mtp_layers.0.{own}"] = x - 1 if x.ndim == 1 else x
+        found[f"{at}.{parts[part]}.{rest}" if part in parts else f"{at}.{name.removeprefix('layers.0.')}"] = x
     return found
 
 
+def speculators(weights: Weights, kind: str) -> Weights:
+    own = renamed(weights, PARTS_OF_SPECULATORS, "mtp_layers.0")
+    return {name: x - 1 if x.ndim == 1 else x for name, x in own.items()} | {
+        "embed_tokens.weight": mx.ones((4, 4))
+    }
+
+
 def glm(weights: Weights, kind: str) -> Weights:
-    names = {
-        "fc": "eh_proj",
-        "norm": "shared_head.norm",
-        "pre_fc_norm_hidden": "hnorm",
-        "pre_fc_norm_embedding": "enorm",
-    }
-    found: Weights = {"model.layers.91.mlp.up_proj.weight": mx.ones((4, 4))}
-    for name, x in weights.items():
-        part, _, rest = name.rpartition(".")
-        own = f"{names[part]}.{rest}" if part in names else name.removeprefix("layers.0.")
-        found[f"model.layers.92.{own}"] = x
-    return found | {
-        "model.layers.92.embed_tokens.weight": mx.ones((4, 4)),
-        "model.layers.92.shared_head.head.weight": mx.ones((4, 4)),
-    }
+    """With other tensors of its shard."""
+    others = ("91.mlp.up_proj", "92.embed_tokens", "92.shared_head.head")
+    found = renamed(weights, PARTS_OF_GLM, "model.layers.92")
+    return found | {f"model.layers.{name}.weight": mx.ones((4, 4)) for name in others}
 
 
 PARTS = ("gate_proj", "up_proj", "down_proj")

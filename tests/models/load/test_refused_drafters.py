@@ -1,6 +1,5 @@
 """The command line's messages for broken folders of heads, layer_skip drafters and draft models."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,8 +109,10 @@ def test_layers_that_cannot_be_kept_are_refused(
     assert message in refused(edit_config(make_drafter(home / "few", LAYER_SKIP), **changes), code)
 
 
-def drop_a_tensor(folder: Path) -> None:
-    edit_tensors(folder, lambda tensors: tensors.pop("model.norm.weight"))
+def of_another_size(folder: Path) -> None:
+    config = (folder / "config.json").read_text()
+    make_model(folder, hidden_size=48, num_hidden_layers=1)
+    (folder / "config.json").write_text(config)
 
 
 def cut(folder: Path) -> None:
@@ -119,22 +120,16 @@ def cut(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-3])
 
 
-def of_an_unknown_kind(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "telepathy"}))
-
-
-def of_another_size(folder: Path) -> None:
-    config = (folder / "config.json").read_text()
-    make_model(folder, hidden_size=48, num_hidden_layers=1)
-    (folder / "config.json").write_text(config)
-
-
 @pytest.mark.parametrize(
     ("damage", "code", "message"),
     [
-        (drop_a_tensor, 3, "do not belong to its config.json: Missing 1 parameters"),
+        (
+            lambda draft: edit_tensors(draft, lambda t: t.pop("model.norm.weight")),
+            3,
+            "do not belong to its config.json: Missing 1 parameters",
+        ),
         (cut, 3, "is damaged: it has"),
-        (of_an_unknown_kind, 2, "telepathy"),
+        (lambda draft: edit_config(draft, model_type="telepathy"), 2, "telepathy"),
         (of_another_size, 3, "do not belong to its config.json"),
     ],
 )
