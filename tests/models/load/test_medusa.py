@@ -33,12 +33,16 @@ def head_for(shared: bool = True) -> MedusaHead:
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(("bits", "close"), [(None, 2e-2), (8, 0.2)])
-def test_what_was_written_guesses_the_same(tmp_path: Path, shared: bool, bits: int | None, close: float):
+def test_what_was_written_takes_the_room_it_should_and_guesses_the_same(
+    tmp_path: Path, shared: bool, bits: int | None, close: float
+):
     head = head_for(shared)
     states = mx.random.normal((1, 5, DIM), key=mx.random.key(1))
     wanted = head.guesses(states)
+    numbers = sum(x.size for _, x in tree_flatten(head.parameters()))  # type: ignore[union-attr]
     save_medusa(tmp_path, head, {"mlx_spec": {"target": "tiny"}}, bits)
     assert check_drafter(tmp_path) == "medusa"
+    assert bits is None or (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096
     assert json.loads((tmp_path / "config.json").read_text())["mlx_spec"] == {"target": "tiny"}
     drafter = load_medusa(tmp_path, target(), {})
     assert drafter.taps == (1,) and drafter.head.shape == head.shape
@@ -111,10 +115,3 @@ def test_heads_of_another_target_are_refused(tmp_path: Path):
         load_medusa(tmp_path, target(dim=32), {})
     with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 200 and 64"):
         load_medusa(tmp_path, target(vocab=200), {})
-
-
-def test_eight_bits_take_the_room_they_should(tmp_path: Path):
-    head = head_for()
-    numbers = sum(x.size for _, x in tree_flatten(head.parameters()))  # type: ignore[union-attr]
-    save_medusa(tmp_path, head, {}, bits=8)
-    assert (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096

@@ -48,6 +48,7 @@ def refused(pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> Refus
         (lambda t: t.update({"fc.weight": mx.zeros((4, 4))}), "fc.weight"),
         (lambda t: t.update(d2t=t["d2t"] + 300), "token 384, and the target has 384"),
         (lambda t: t.update(d2t=t["d2t"] - 1), "token -1"),
+        (lambda t: t.update(d2t=mx.where(mx.arange(128) == 4, 7, 0)), "d2t names token 5 after a later one"),
         (lambda t: t.update(d2t=t["d2t"].astype(mx.float32) + 0.5), "d2t"),
         (lambda t: t.update(d2t=t["d2t"][:9]), "lm_head"),
     ],
