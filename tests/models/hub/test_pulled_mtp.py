@@ -80,7 +80,7 @@ def save(file: Path, weights: dict[str, mx.array]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["qwen3_5", KIND])
-def test_only_the_files_of_the_layers_are_fetched_and_they_draft(
+def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     hub: HubServer, home: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mtp = host(hub, home, kind)
@@ -97,12 +97,7 @@ def test_only_the_files_of_the_layers_are_fetched_and_they_draft(
     assert main(["pull", *PAIR]) == 0
     assert "nothing had to be downloaded" in capfd.readouterr().err
     check_drafts(SPEC, "mtp")
-
-
-def test_a_target_drafts_with_its_layers_without_naming_them(hub: HubServer, home: Path) -> None:
-    host(hub, home, "qwen3_5")
-    last(SPEC)
-    assert "mtp" in load(PairSpec("target", Source("org/target"), None)).engine.drafter_names
+    assert "mtp" in load(PairSpec("unnamed", SPEC.target, None)).engine.drafter_names
 
 
 def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: HubServer, home: Path) -> None:
