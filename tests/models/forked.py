@@ -92,6 +92,7 @@ def _fork(wire: socket.socket, listening: socket.socket) -> None:
         os.close(fd)
     os.environ.clear()
     os.environ.update(env)
+    os.environ.update(SSL_CERT_FILE="", SSL_CERT_DIR=str(STAND_IN))  # of this Hub no certificate is read
     sys.argv, sys.stdin, sys.stdout = command, open(0), open(1, "w")
     import importlib
     import time
@@ -113,7 +114,10 @@ def main() -> None:
     from huggingface_hub import HfApi, hf_hub_download  # noqa: F401
 
     from models.hub import download_child, search_child  # noqa: F401
+    from models.pairs.catalogue import fitting_draft
+    from models.pairs.pair import Source
 
+    fitting_draft(Source("any/model"))  # the catalogue is read
     threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[1])

@@ -63,70 +63,33 @@ def test_documents_are_indexed_once_and_mapped_from_then_on(place: Place) -> Non
     assert len(place.kept()) == 1
 
 
-def add(place: Place) -> None:
-    place.write("inside/more.txt", "another text that is quite new")
+CHANGES: dict[str, Callable[[Place], object]] = {
+    "a file more": lambda place: place.write("inside/more.txt", "another text that is quite new"),
+    "an edit": lambda place: place.write("notes.md", TEXT.replace("target", "TARGET")),
+    "the same size, an older time": lambda place: os.utime(place.write("notes.md", TEXT.upper()), (1, 1)),
+    "another name": lambda place: (place.folder / "notes.md").rename(place.folder / "other.md"),
+    "another tokenizer": lambda place: (place.tokenizer / "tokenizer.json").write_text('{"other": 1}'),
+    "cut": lambda place: place.kept()[0].write_bytes(place.kept()[0].read_bytes()[:-4]),
+    "empty": lambda place: place.kept()[0].write_bytes(b""),
+    "foreign": lambda place: np.save(place.kept()[0], np.zeros((3, 5))),
+    "pickled": lambda place: np.save(place.kept()[0], np.array([{"not": "numbers"}]), allow_pickle=True),
+}
 
 
-def edit(place: Place) -> None:
-    place.write("notes.md", TEXT.replace("target", "TARGET"))
-
-
-def edit_to_the_same_size_and_an_older_time(place: Place) -> None:
-    os.utime(place.write("notes.md", TEXT.upper()), (1, 1))
-
-
-def rename(place: Place) -> None:
-    (place.folder / "notes.md").rename(place.folder / "other.md")
-
-
-def another_tokenizer(place: Place) -> None:
-    (place.tokenizer / "tokenizer.json").write_text('{"other": 1}')
-
-
-def cut(place: Place) -> None:
-    (file,) = place.kept()
-    file.write_bytes(file.read_bytes()[:-4])
-
-
-def empty(place: Place) -> None:
-    place.kept()[0].write_bytes(b"")
-
-
-def foreign(place: Place) -> None:
-    np.save(place.kept()[0], np.zeros((3, 5)))
-
-
-def pickled(place: Place) -> None:
-    np.save(place.kept()[0], np.array([{"not": "numbers"}]), allow_pickle=True)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        add,
-        edit,
-        edit_to_the_same_size_and_an_older_time,
-        rename,
-        another_tokenizer,
-        cut,
-        empty,
-        foreign,
-        pickled,
-    ],
-)
-def test_what_changed_or_was_damaged_is_indexed_again(place: Place, change: Callable[[Place], None]) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changed_or_was_damaged_is_indexed_again(place: Place, change: str) -> None:
     assert place.holds(TEXT)
-    change(place)
+    CHANGES[change](place)
     place.read.clear()
-    now = (place.folder / ("other.md" if change is rename else "notes.md")).read_text()
+    now = (place.folder / ("other.md" if change == "another name" else "notes.md")).read_text()
     assert place.holds(now) and place.read
     folders = {file.parent for file in place.kept()}
-    assert len(place.kept()) == len(folders) == (2 if change is another_tokenizer else 1)
+    assert len(place.kept()) == len(folders) == (2 if change == "another tokenizer" else 1)
 
 
 def test_an_edit_leaves_a_store_in_use_as_it_is(place: Place) -> None:
     store, _ = open_store(place.folder, place.tokenizer, place.encode)
-    edit(place)
+    CHANGES["an edit"](place)
     assert place.holds((place.folder / "notes.md").read_text())
     _, found = store.longest_match(list(b"the targ"))
     assert bytes(store.following(found, 30)).startswith(b"et checks")

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 from app.cli import main
+from mlx_spec import Options
 from models.hub.download import Progress, pull
+from models.load.engine import load
 from models.pairs.pair import PairSpec, Source
+from tests.mlx_spec.tiny_models import tokens
 from tests.models.tiny_models import files_of, make_model
 
 SPEC = PairSpec("tiny", Source("org/target"), Source("org/draft"))
@@ -18,6 +21,17 @@ def last(spec: PairSpec = SPEC) -> Progress:
 def widened(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
     """The same model with a vocabulary so large that its weights take a while to download."""
     return files | files_of(make_model(folder, vocab_size=60_000))
+
+
+def check_drafts(spec: PairSpec, name: str) -> None:
+    """The pair's drafter is in the place of a draft model, drafts under this name and changes no word."""
+    engine = load(spec).engine
+    assert name in engine.drafter_names and "model" not in engine.drafter_names
+    plain, drafted = (
+        list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=drafter, draft_length=3)))
+        for drafter in ("none", name)
+    )
+    assert tokens(drafted) == tokens(plain) and name in {read.drafter for read in drafted}
 
 
 def check(folder: Path, *arguments: str) -> int:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import MachineTrouble
 from models.hub.download import check, pull
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed
@@ -73,15 +72,3 @@ def test_checking_a_pair_fetches_its_small_files_alone(hub: HubServer) -> None:
     assert progress.phase == "done" and progress.total_bytes > 0
     assert "model.safetensors" not in hub.downloads() and "tokenizer.json" in hub.downloads()
     assert not installed(SPEC)
-
-
-def test_what_the_download_process_prints_before_it_dies_is_shown(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Arbitrary output, which must not be read as a message."""
-    dying = "import os\nos.write(1, b'Error importing something: it is broken\\n')\nos._exit(3)\n"
-    (home / "sitecustomize.py").write_text(dying)
-    monkeypatch.setenv("PYTHONPATH", str(home))
-
-    with pytest.raises(MachineTrouble, match=r"exit status 3: Error importing something: it is broken"):
-        last()

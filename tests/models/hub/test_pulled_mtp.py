@@ -9,10 +9,9 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models import deepseek_v3, glm4_moe_lite, qwen3_5
+from mlx_lm.models import deepseek_v3, qwen3_5
 
 from app.cli import main
-from mlx_spec import Options
 from models.errors import BrokenFiles, NotInstalled
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed
@@ -20,9 +19,9 @@ from models.pairs.original_mtp import taken_from
 from models.pairs.pair import PairSpec, Source
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
-from tests.models.hub.pulling import check, last
+from tests.models.hub.pulling import check_drafts, last
 from tests.models.hub_server import HostedModel, HubServer
-from tests.models.load.test_deepseek_mtp import FLASH, KIND, deepseek, eight_bits
+from tests.models.load.test_deepseek_mtp import KIND, eight_bits
 from tests.models.load.test_mtp import apart, head_for, original
 from tests.models.tiny_models import files_of, make_tokenizer
 
@@ -38,21 +37,17 @@ def qwen() -> tuple[nn.Module, dict[str, Any]]:
     return settled(qwen3_5.Model(qwen3_5.ModelArgs.from_dict(config)), 1), config
 
 
-def latent(kind: str) -> tuple[nn.Module, dict[str, Any]]:
+def latent() -> tuple[nn.Module, dict[str, Any]]:
     more = {"n_routed_experts": 4, "n_shared_experts": 1, "vocab_size": 384}
-    config = configuration(kind) | more | {"num_nextn_predict_layers": 1}
-    module: Any = {KIND: deepseek_v3, FLASH: glm4_moe_lite}[kind]
-    return settled(module.Model(module.ModelArgs.from_dict(config)), 1), config
+    config = configuration(KIND) | more | {"num_nextn_predict_layers": 1}
+    return settled(deepseek_v3.Model(deepseek_v3.ModelArgs.from_dict(config)), 1), config
 
 
 def host(hub: HubServer, home: Path, kind: str) -> dict[str, mx.array]:
     """A target in mlx-lm's format, and its original in three files, the first without an MTP layer."""
-    model, config = qwen() if kind == "qwen3_5" else latent(kind)
+    model, config = qwen() if kind == "qwen3_5" else latent()
     weights: dict[str, mx.array] = dict(tree_flatten(head_for(model).parameters()))  # type: ignore[arg-type]
-    if kind == "qwen3_5":
-        found = original(weights, kind)
-    else:
-        found = (eight_bits if kind == KIND else deepseek)(apart(weights), kind)
+    found = original(weights, kind) if kind == "qwen3_5" else eight_bits(apart(weights), kind)
     behind = f"model.layers.{config.get('num_hidden_layers', 2)}."
     found = {re.sub(r"layers\.(91|3)\.", "layers.0.", name): x for name, x in found.items()}
     found = {name.replace("model.layers.92.", behind): x for name, x in found.items()}
@@ -84,8 +79,8 @@ def save(file: Path, weights: dict[str, mx.array]) -> None:
     mx.save_safetensors(str(file), weights)
 
 
-@pytest.mark.parametrize("kind", ["qwen3_5", KIND, FLASH])
-def test_only_the_files_of_the_layers_are_fetched_and_what_they_draft_is_proved(
+@pytest.mark.parametrize("kind", ["qwen3_5", KIND])
+def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     hub: HubServer, home: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mtp = host(hub, home, kind)
@@ -101,17 +96,8 @@ def test_only_the_files_of_the_layers_are_fetched_and_what_they_draft_is_proved(
     capfd.readouterr()
     assert main(["pull", *PAIR]) == 0
     assert "nothing had to be downloaded" in capfd.readouterr().err
-    assert check(home, *PAIR[2:], "--drafter", "mtp") == 0
-    loaded = load(SPEC)
-    assert "mtp" in loaded.engine.drafter_names and "model" not in loaded.engine.drafter_names
-    rounds = list(loaded.engine.generate([1, 2, 3], Options(max_tokens=20, drafter="mtp", draft_length=3)))
-    assert {read.drafter for read in rounds} >= {"mtp"}
-
-
-def test_a_target_drafts_with_its_layers_without_naming_them(hub: HubServer, home: Path) -> None:
-    host(hub, home, "qwen3_5")
-    last(SPEC)
-    assert "mtp" in load(PairSpec("target", Source("org/target"), None)).engine.drafter_names
+    check_drafts(SPEC, "mtp")
+    assert "mtp" in load(PairSpec("unnamed", SPEC.target, None)).engine.drafter_names
 
 
 def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: HubServer, home: Path) -> None:

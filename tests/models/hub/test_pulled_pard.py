@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from app.cli import main
-from mlx_spec import Options
 from models.errors import BadChoice
-from models.load.engine import load
 from models.pairs.installed import installed
-from tests.models.hub.pulling import SPEC, check, last
+from tests.models.hub.pulling import SPEC, check_drafts, last
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_pair, make_tokenizer
 
@@ -25,20 +23,10 @@ def draft(hub: HubServer, home: Path) -> Path:
     return folder
 
 
-def test_it_is_pulled_drafts_under_its_own_name_and_changes_no_word(
-    hub: HubServer, home: Path, draft: Path
-) -> None:
+@pytest.mark.usefixtures("quick_tokenizers")
+def test_it_is_pulled_drafts_under_its_own_name_and_changes_no_word(hub: HubServer, draft: Path) -> None:
     assert last(SPEC).phase == "done" and installed(SPEC)
-    loaded = load(SPEC)
-    assert loaded.engine.drafter_names == ["lookup", "pard"]
-    written = {}
-    for drafter in ("none", "pard"):
-        options = Options(max_tokens=24, drafter=drafter, draft_length=4)
-        rounds = list(loaded.engine.generate([1, 2, 3], options))
-        written[drafter] = [token for read in rounds for token in read.tokens]
-    assert written["none"] == written["pard"]
-    assert {read.drafter for read in rounds} == {"none", "pard"}
-    assert check(home, "--draft", "org/draft", "--drafter", "pard") == 0
+    check_drafts(SPEC, "pard")
 
 
 def test_one_of_another_tokenizer_is_refused_before_its_weights_come(hub: HubServer, draft: Path) -> None:

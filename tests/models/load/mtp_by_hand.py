@@ -1,4 +1,4 @@
-"""Qwen3.5's MTP layer, in numpy from its equations."""
+"""MTP layers, in numpy from their equations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,17 +20,20 @@ def last_states(target: Any, written: list[int]) -> mx.array:
 
 
 class ByHand:
-    """The MTP layer in numpy, from Qwen3.5's equations: a whole pass over the text for each token."""
+    """Qwen3.5's layer, from its equations: a whole pass over the text for each token."""
+
+    states_of = staticmethod(last_states)
 
     def __init__(self, weights: Mapping[str, np.ndarray], target: Any):
-        self.w, self.target, self.args = weights, target, target.language_model.args
-        self.norm = np.array(target.language_model.model.norm.weight)
+        inner = getattr(target, "language_model", target)
+        self.w, self.target, self.args = weights, target, inner.args
+        self.norm = np.array(inner.model.norm.weight)
         self.embedding = np.array(embedding_of(target).weight)
         self.rows = np.array(output_layer_of(target).weight)
 
     def draft(self, written: list[int], depth: int) -> np.ndarray:
         """Logits, `[depth, vocab]`, each after the most likely token of the previous one."""
-        last = np.array(last_states(self.target, written[:-1]))[0]
+        last = np.array(self.states_of(self.target, written[:-1]))[0]
         hidden, ids, logits = normed(last, self.norm, self.args.rms_norm_eps), written[1:], []
         for _ in range(depth):
             row = self._states(hidden, ids)[-1:]
@@ -46,8 +49,11 @@ class ByHand:
         ]
         x = np.concatenate(read, axis=-1) @ w["fc.weight"].T
         x = x + self._attention(normed(x, w[f"{at}input_layernorm.weight"], eps))
-        x = x + mlp(w, f"{at}mlp", normed(x, w[f"{at}post_attention_layernorm.weight"], eps))
+        x = x + self._mlp(normed(x, w[f"{at}post_attention_layernorm.weight"], eps))
         return normed(x, w["norm.weight"], eps)
+
+    def _mlp(self, x: np.ndarray) -> np.ndarray:
+        return mlp(self.w, "layers.0.mlp", x)
 
     def _attention(self, x: np.ndarray) -> np.ndarray:
         """Half of the query projection is a gate, and only a part of each head is rotated."""

@@ -1,6 +1,5 @@
 """One EAGLE-3 head in each published format: tensor names, layer ids, where config.json has its sizes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from mlx.utils import tree_flatten
 from mlx_spec.drafters.eagle_head import EagleHead
 from tests.mlx_spec.heads import KNOWN, TAPS
 from tests.mlx_spec.tiny_models import VOCAB
+from tests.models.drafter_folders import write_folder
 
 AUX = "eagle_aux_hidden_state_layer_ids"
 LAYER = {
@@ -84,7 +84,4 @@ def publish(folder: Path, head: EagleHead, packaging: str, **flags: Any) -> Path
         tokens = mx.array(KNOWN, mx.int64)
         weights["d2t"] = tokens - mx.arange(len(KNOWN))
         weights["t2d"] = mx.array([token in KNOWN for token in range(VOCAB)])
-    folder.mkdir(parents=True)
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    (folder / "config.json").write_text(json.dumps(PACKAGINGS[packaging](flags)))
-    return folder
+    return write_folder(folder, PACKAGINGS[packaging](flags), weights)

@@ -36,19 +36,19 @@ from tests.mlx_spec.assistant_heads import (
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama
+from tests.models.drafter_folders import Tensors, edit_config, edit_tensors, write_folder
 
 NAME, PROMPT = "assistant", prompt(9, 1)
 ROPE = {
     FULL: {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_factor": 0.25},
     SLIDING: {"rope_type": "default", "rope_theta": 10_000.0},
 }
-Weights = dict[str, mx.array]
 
 
 def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
     """As transformers saves it."""
     shape, args = head.shape, head.shape.args
-    weights: Weights = {}
+    weights: Tensors = {}
     for name, x in tree_flatten(head.parameters()):
         part, _, rest = name.partition(".")  # type: ignore[union-attr]
         own = {"lm_head": "model.embed_tokens", "centroids": "masked_embedding.centroids"}
@@ -67,23 +67,7 @@ def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
         "use_ordered_embeddings": bool(shape.clusters), "num_centroids": 12,
         "centroid_intermediate_top_k": 5, "tie_word_embeddings": True,
     }  # fmt: skip
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config | changes))
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    return folder
-
-
-def changed(folder: Path, **changes: Any) -> None:
-    """With these keys changed in the layers' config; None: removed."""
-    config = json.loads((folder / "config.json").read_text())
-    inner = config["text_config"] | changes
-    config["text_config"] = {key: value for key, value in inner.items() if value is not None}
-    (folder / "config.json").write_text(json.dumps(config))
-
-
-def weights_in(folder: Path) -> Weights:
-    found: Weights = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
-    return {name: mx.array(x) for name, x in found.items()}
+    return write_folder(folder, config | changes, weights)
 
 
 @pytest.mark.parametrize(
@@ -135,28 +119,18 @@ def is_right(one: Proposed, head: AssistantHead) -> bool:
 
 def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) -> None:
     head = head_for(target(), CLUSTERED)
-    folder = publish(tmp_path / "assistant", head)
-    weights = weights_in(folder)
-    weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
-    mx.save_safetensors(
-        str(folder / "model.safetensors"), weights | {"model.embed_tokens.weight": mx.ones((VOCAB, 32))}
-    )
-    assert mx.array_equal(load_assistant(folder, target(), {}).head.lm_head.weight, head.lm_head.weight)
-    quantized = {}
-    for name, x in weights.items():
-        part, _, kind = name.rpartition(".")
-        if x.ndim == 2 and part != "lm_head":
-            parts = mx.quantize(x, group_size=32, bits=8)
-            quantized |= {
-                f"{part}.{k}": y for k, y in zip(("weight", "scales", "biases"), parts, strict=True)
-            }
-        elif part != "lm_head":
-            quantized[name] = x
-    mx.save_safetensors(str(folder / "model.safetensors"), quantized)
-    config = json.loads((folder / "config.json").read_text()) | {
-        "quantization": {"group_size": 32, "bits": 8}
-    }
-    (folder / "config.json").write_text(json.dumps(config))
+    folder, rows = publish(tmp_path / "assistant", head), "model.embed_tokens.weight"
+    own = edit_tensors(folder, lambda t: t.update({"lm_head.weight": t[rows], rows: mx.ones((VOCAB, 32))}))
+    assert mx.array_equal(load_assistant(own, target(), {}).head.lm_head.weight, head.lm_head.weight)
+
+    def quantize(tensors: Tensors) -> None:
+        for name in [name for name, x in tensors.items() if x.ndim == 2]:
+            part = name.removesuffix(".weight")
+            packed = mx.quantize(tensors.pop(name), group_size=32, bits=8)
+            names = (name, f"{part}.scales", f"{part}.biases")
+            tensors.update(zip(names, packed, strict=True))
+
+    edit_tensors(publish(folder, head, quantization={"group_size": 32, "bits": 8}), quantize)
     read = load_assistant(folder, target(), {}).head
     assert mx.allclose(read.lm_head.weight, head.lm_head.weight, atol=2e-2)
 
@@ -176,7 +150,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     """A wrong soft cap, clusters or layers would lower the acceptance below the floor."""
     plain = Engine(target(), context_limit=400)
     texts = [PROMPT + text(plain, PROMPT, max_tokens=30, temperature=t, seed=2) for t in (0.0, 0.8)]
-    folder = publish(tmp_path / "assistant", trained(texts, 30, SHAPE))
+    folder = publish(tmp_path / "assistant", trained(texts, 15, SHAPE))
 
     def first_two(folder: Path) -> tuple[float, float]:
         engine = Engine(target(), [load_assistant(folder, target(), {})], context_limit=400)
@@ -189,9 +163,10 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
 
     first, second = first_two(folder)
     assert first > 0.8 and second > 0.6
-    weights = weights_in(folder)
-    swapped = mx.roll(weights["pre_projection.weight"], 32, 1)  # reads the hidden state for the token
-    mx.save_safetensors(str(folder / "model.safetensors"), weights | {"pre_projection.weight": swapped})
+    name = "pre_projection.weight"
+    edit_tensors(
+        folder, lambda t: t.update({name: mx.roll(t[name], 32, 1)})
+    )  # the hidden state for the token
     assert first_two(folder)[0] < first - 0.3
 
 
@@ -210,9 +185,10 @@ def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_pa
     wide = replace(TARGET, hidden_size=64)
     with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
         load_assistant(folder, gemma4_text.Model(wide), {})
-    changed(folder, layer_types=None)
+    inner = json.loads((folder / "config.json").read_text())["text_config"]
+    del inner["layer_types"]
     with pytest.raises(BrokenFiles, match="names no 'layer_types'"):
-        load_assistant(folder, target(), {})
+        load_assistant(edit_config(folder, text_config=inner), target(), {})
 
 
 def test_a_target_whose_keys_and_values_are_quantized_is_refused() -> None:
@@ -233,9 +209,7 @@ def test_a_target_whose_keys_and_values_are_quantized_is_refused() -> None:
 )
 def test_a_missing_tensor_is_named(lost: str, message: str, tmp_path: Path) -> None:
     folder = publish(tmp_path / "assistant", head_for(target()))
-    weights = weights_in(folder)
-    del weights[lost]
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    edit_tensors(folder, lambda tensors: tensors.pop(lost))
     with pytest.raises(BrokenFiles, match=message):
         load_assistant(folder, target(), {})
 
@@ -244,9 +218,6 @@ def test_an_order_of_tokens_that_names_one_twice_is_refused(tmp_path: Path) -> N
     folder = publish(tmp_path / "assistant", head_for(target()))
     order = CLUSTERS.flatten()
     order[3] = order[4]
-    mx.save_safetensors(
-        str(folder / "model.safetensors"),
-        weights_in(folder) | {"masked_embedding.token_ordering": mx.array(order)},
-    )
+    edit_tensors(folder, lambda t: t.update({"masked_embedding.token_ordering": mx.array(order)}))
     with pytest.raises(BrokenFiles, match="token_ordering does not name each of 120 tokens once"):
         load_assistant(folder, target(), {})

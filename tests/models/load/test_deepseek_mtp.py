@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
-import mlx.optimizers as optimizers
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten
@@ -18,16 +16,19 @@ from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.policy.controller import Controller
 from models.errors import BrokenFiles
 from models.load.mtp import _layer, load_mtp
-from tests.mlx_spec.equations import Weights, arrays, mlp, normed
+from tests.mlx_spec.equations import arrays, mlp, normed
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tokens
-from tests.models.load.test_mtp import Blind, accepted, apart, glm, head_for, publish, target_of
+from tests.models.drafter_folders import edit_tensors
+from tests.models.load.mtp_by_hand import ByHand
+from tests.models.load.test_mtp import Blind, accepted, apart, glm, head_for, publish, target_of, taught
 
 PROMPT, KIND, FLASH = prompt(12, 1), "deepseek_v3", "glm4_moe_lite"
 ARGS = deepseek_v3.ModelArgs.from_dict(configuration(KIND) | {"n_routed_experts": 4, "n_shared_experts": 1})
 NOPE, PE, LATENT, HEADS = 8, 8, 16, 4
+LATENT_ROWS = "model.layers.92.self_attn.kv_b_proj.weight"
 
 
 def target(kind: str = KIND) -> Any:
@@ -83,58 +84,13 @@ def states_of(model: Any, written: list[int]) -> mx.array:
 
 @cache
 def trained(kind: str = KIND) -> MtpHead:
-    """A layer trained on some of its target's texts."""
-    model = target(kind)
-    plain, head = Engine(model, context_limit=400), head_for(target(kind))
-    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in (0.0, 0.7)]
-    ids = mx.array(texts)
-    features = mx.stop_gradient(head.features([mx.concatenate([states_of(model, each) for each in texts])]))
-
-    def loss() -> mx.array:
-        logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
-        return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
-
-    optimizer, gradient = optimizers.Adam(3e-3), nn.value_and_grad(head, loss)
-    for _ in range(80):
-        optimizer.update(head, gradient()[1])
-        mx.eval(head.parameters(), optimizer.state)
-    return head
+    return taught(target(kind), states_of, (0.0, 0.7), 3e-3)
 
 
-class ByHand:
-    """The layer in numpy (arXiv 2412.19437, sections 2.1 and 2.2): a whole pass over the text per token."""
+class Latent(ByHand):
+    """DeepSeek's layer (arXiv 2412.19437, sections 2.1 and 2.2)."""
 
-    def __init__(self, weights: Weights):
-        self.w, self.target = weights, target()
-        self.norm, self.embedding, self.rows = (
-            np.array(x)
-            for x in (
-                self.target.model.norm.weight,
-                self.target.model.embed_tokens.weight,
-                self.target.lm_head.weight,
-            )
-        )
-
-    def draft(self, written: list[int], depth: int) -> np.ndarray:
-        """Logits, `[depth, vocab]`, each after the most likely token of the previous one."""
-        hidden = normed(np.array(states_of(self.target, written[:-1]))[0], self.norm, 1e-5)
-        ids, logits = written[1:], []
-        for _ in range(depth):
-            row = self._states(hidden, ids)[-1:]
-            logits.append((row @ self.rows.T)[0])
-            hidden, ids = np.concatenate([hidden, row]), [*ids, int(logits[-1].argmax())]
-        return np.stack(logits)
-
-    def _states(self, hidden: np.ndarray, ids: list[int]) -> np.ndarray:
-        w, at = self.w, "layers.0."
-        read = [
-            normed(self.embedding[ids], w["pre_fc_norm_embedding.weight"], 1e-5),
-            normed(hidden, w["pre_fc_norm_hidden.weight"], 1e-5),
-        ]
-        x = np.concatenate(read, axis=-1) @ w["fc.weight"].T
-        x = x + self._attention(normed(x, w[f"{at}input_layernorm.weight"], 1e-5))
-        x = x + self._experts(normed(x, w[f"{at}post_attention_layernorm.weight"], 1e-5))
-        return normed(x, w["norm.weight"], 1e-5)
+    states_of = staticmethod(states_of)
 
     def _attention(self, x: np.ndarray) -> np.ndarray:
         """Keys and values from a latent vector; the rotated part of the keys is shared by all heads."""
@@ -152,7 +108,7 @@ class ByHand:
         weights /= weights.sum(axis=-1, keepdims=True)
         return (weights @ values).transpose(1, 0, 2).reshape(len(x), -1) @ w[f"{at}o_proj.weight"].T
 
-    def _experts(self, x: np.ndarray) -> np.ndarray:
+    def _mlp(self, x: np.ndarray) -> np.ndarray:
         """Two of four experts, chosen by sigmoids plus a bias, weighted without it; and a shared expert."""
         w, at = self.w, "layers.0.mlp."
         scores = 1 / (1 + np.exp(-x @ w[f"{at}gate.weight"].T))
@@ -179,7 +135,7 @@ def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Path) -> None:
     head = trained()
-    by_hand = ByHand(arrays(dict(tree_flatten(head.parameters()))))  # type: ignore[arg-type]
+    by_hand = Latent(arrays(dict(tree_flatten(head.parameters()))), target())  # type: ignore[arg-type]
     drafter = load_mtp(publish(tmp_path / "mtp", head, deepseek, KIND, apart), target(), {})
     engine = Engine(target(), [drafter], context_limit=400)
     rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=24, draft_length=3)
@@ -201,9 +157,7 @@ def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(
     blind = Blind(model, _layer(model)[0], head.vocab, head.width, 1e-5, latent=True)
     blind.update(head.parameters())
     assert accepted(MtpDrafter(blind), model)[0] < first - 0.2
-    weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
-    turned = {n: mx.array(x[::-1]) if "kv_b_proj" in n else mx.array(x) for n, x in weights.items()}
-    mx.save_safetensors(str(folder / "model.safetensors"), turned)
+    edit_tensors(folder, lambda tensors: tensors.update({LATENT_ROWS: tensors[LATENT_ROWS][::-1]}))
     assert accepted(load_mtp(folder, target(kind), {}), target(kind))[0] < first - 0.1
 
 
@@ -229,8 +183,6 @@ def test_trees_and_three_ragged_texts_are_those_of_plain_decoding() -> None:
 
 def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
     folder = publish(tmp_path / "mtp", head_for(target()), deepseek, KIND, apart)
-    weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
-    left = {name: mx.array(x) for name, x in weights.items() if "kv_b_proj" not in name}
-    mx.save_safetensors(str(folder / "model.safetensors"), left)
+    edit_tensors(folder, lambda tensors: tensors.pop(LATENT_ROWS))
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
         load_mtp(folder, target(), {})

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from mlx_spec import Options
 from models.load.engine import load
 from models.load.translation import USUAL
 from models.pairs.own_pairs import add_own, describe_own
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
+from tests.mlx_spec.tiny_models import tokens
 from tests.models.load.test_translation import characters, others, pieces
 from tests.models.tiny_models import TEXT, make_model, make_tokenizer
-
-GENERATE = ["generate", "--prompt", "the small model guesses", "--max-tokens", "24", "--json"]
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def target(tmp_path: Path) -> Path:
     return make_model(tmp_path / "target", vocab_size=420)
 
 
-@pytest.mark.parametrize(("kind", "temperature"), [("pieces", "0.8"), ("characters", "0")])
+@pytest.mark.parametrize(("kind", "temperature"), [("pieces", 0.8), ("characters", 0.0)])
 def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
-    target: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str, temperature: str
+    target: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str, temperature: float
 ) -> None:
     draft = tmp_path / "draft"
     if kind == "pieces":
@@ -35,15 +35,18 @@ def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
         characters(draft)
     make_model(draft, seed=1, num_hidden_layers=1, vocab_size=420)
     loaded = load(resolve(target=str(target), draft=str(draft)))
-    assert "foreign" in loaded.engine.drafter_names and "another tokenizer" in loaded.notes[0]
-    pair = ["--target", str(target), "--draft", str(draft), "--seed", "3"]
-    texts = []
-    for way in (["--no-draft"], ["--drafter", "foreign", "--draft-length", "4"], []):
-        assert main([*GENERATE, *pair, "--temperature", temperature, *way]) == 0
-        texts.append(json.loads(capfd.readouterr().out))
-    assert texts[0]["token_ids"] == texts[1]["token_ids"] == texts[2]["token_ids"]
-    assert texts[1]["stats"]["rounds_by_drafter"]["foreign"] > 0
-    assert main([*GENERATE, "--target", str(target), "--drafter", str(draft)]) == 2
+    assert loaded.engine.drafter_names == ["lookup", "foreign"] and "another tokenizer" in loaded.notes[0]
+    ids = loaded.tokenizer.encode("the small model guesses")
+    rounds = {}
+    for drafter, length in (("none", 0), ("foreign", 4), ("auto", None)):
+        options = Options(
+            max_tokens=24, temperature=temperature, seed=3, drafter=drafter, draft_length=length
+        )
+        rounds[drafter] = list(loaded.engine.generate(ids, options))
+    assert tokens(rounds["none"]) == tokens(rounds["foreign"]) == tokens(rounds["auto"])
+    assert "foreign" in {read.drafter for read in rounds["foreign"]}
+    given = ["generate", "--prompt", "x", "--target", str(target), "--drafter", str(draft)]
+    assert main(given) == 2
     assert "has no drafter model. It has: lookup, foreign. Its draft has another" in capfd.readouterr().err
 
 

@@ -1,6 +1,5 @@
 """DSpark heads for Gemma 4, in DeepSpec's format, draft by their equations."""
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.mlx_spec.dflash_heads import taught
 from tests.mlx_spec.equations import DFlash, Sizes, arrays, by_head, normed
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, settled, text, tiny_llama
+from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
 
 PROMPT, MASK, EPS = prompt(9, 1), 4, 1e-6
 ROPE = {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_factor": 0.25}
@@ -69,10 +69,7 @@ def publish(folder: Path, head: DFlashHead, own_values: bool, **changes: Any) ->
         "markov_head_type": "vanilla", "enable_confidence_head": True, "mask_token_id": MASK,
         "target_layer_ids": list(TAPS), "num_target_layers": 5,
     }  # fmt: skip
-    folder.mkdir(exist_ok=True)
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    (folder / "config.json").write_text(json.dumps(config | changes))
-    return folder
+    return write_folder(folder, config | changes, weights)
 
 
 @cache
@@ -176,12 +173,11 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     texts = [PROMPT + text(plain, PROMPT, max_tokens=24, temperature=t, seed=2) for t in (0.0, 0.8)]
     read = [[mx.array(x[None]) for x in states_of(each)] for each in texts]
     # Without a Markov table, which could predict these texts by their pairs of tokens.
-    folder = publish(tmp_path / "head", taught(head_for(False, 0), texts, read, len(PROMPT), 40), False)
+    folder = publish(tmp_path / "head", taught(head_for(False, 0), texts, read, len(PROMPT), 20), False)
 
     def first_two(**changes: Any) -> tuple[float, float]:
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | changes))
-        engine = Engine(target(), [load_dflash(folder, target(), {})], context_limit=400)
+        drafter = load_dflash(edit_config(folder, **changes), target(), {})
+        engine = Engine(target(), [drafter], context_limit=400)
         rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=3)
         first, second = (np.mean([one.read.accepted >= n for one in rounds]) for n in (1, 2))
         return float(first), float(second)
@@ -190,9 +186,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     assert first > 0.7 and second > 0.5
     assert first_two(sample_from_anchor=False)[0] < first - 0.2, "slots counted otherwise"
     assert first_two(sample_from_anchor=True)[0] == first
-    file = str(folder / "model.safetensors")
-    weights = {name: mx.array(x) for name, x in mx.load(file).items()}  # type: ignore[union-attr]
-    mx.save_safetensors(file, weights | {"hidden_norm.weight": mx.zeros(32)})
+    edit_tensors(folder, lambda tensors: tensors.update({"hidden_norm.weight": mx.zeros(32)}))
     assert first_two()[0] < first - 0.2, "blind for what the target makes of the text"
 
 

@@ -1,4 +1,4 @@
-"""The layers to keep are saved and loaded, and a damaged file is named."""
+"""The layers to keep are saved, loaded, and draft; `test_refused_drafters.py` has damaged files."""
 
 import json
 from functools import cache
@@ -8,20 +8,16 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 import mlx.optimizers as optimizers
-import pytest
 
-from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec import Engine, Options
 from mlx_spec.drafters.layer_skip import Skipped, with_layers
 from mlx_spec.training.layer_search import Found
-from models.errors import BrokenFiles
 from models.load.layer_skip import load_layer_skip, save_layer_skip
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.tiny_models import prompt, tiny_llama
 
 CONFIG = {"max_position_embeddings": 300}
-FOUND = Found(
-    layers=(0, 2), acceptance=(0.75, 0.5), loss=1.0, draft_length=2, gain=1.25, ceiling=2.0
-)  # fmt: skip
+FOUND = Found(layers=(0, 2), acceptance=(0.75, 0.5), loss=1.0, draft_length=2, gain=1.25, ceiling=2.0)
 
 
 def test_what_was_found_is_a_drafter_again(tmp_path: Path):
@@ -35,42 +31,18 @@ def test_what_was_found_is_a_drafter_again(tmp_path: Path):
     assert config["model_type"] == "layer_skip" and config["mlx_spec"]["target"] == "some-pair"
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"layers": "0, 2"},
-        {"layers": None},
-        {"acceptance": []},
-        {"acceptance": [1.5]},
-        {"acceptance": "high"},
-    ],
-)
-def test_a_damaged_file_is_named(tmp_path: Path, damage: dict):
-    save_layer_skip(tmp_path, FOUND, "some-pair")
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | damage))
-    with pytest.raises(BrokenFiles, match="does not tell which layers to keep"):
-        load_layer_skip(tmp_path, tiny_llama(0, layers=3), CONFIG)
-
-
-def test_layers_of_another_target_are_refused(tmp_path: Path):
-    save_layer_skip(tmp_path, FOUND, "some-pair")
-    with pytest.raises(UnsupportedModel, match=r"keeps layers \[0, 2\] of a target that has 2"):
-        load_layer_skip(tmp_path, tiny_llama(0), CONFIG)
-
-
 @cache
 def trained() -> nn.Module:
     """As LayerSkip's checkpoints: trained to predict after two of its four layers, too."""
     target = tiny_llama(0, layers=4)
-    ids, exits = mx.array([prompt(32, seed) for seed in range(4)]), (target, with_layers(target, range(2)))
+    ids, exits = mx.array([prompt(32, seed) for seed in range(2)]), (target, with_layers(target, range(2)))
 
     def loss() -> mx.array:
         found = [nn.losses.cross_entropy(each(ids[:, :-1]), ids[:, 1:], reduction="mean") for each in exits]
         return mx.stack(found).sum()
 
-    optimizer, gradient = optimizers.Adam(5e-3), nn.value_and_grad(target, loss)
-    for _ in range(60):
+    optimizer, gradient = optimizers.Adam(1e-2), nn.value_and_grad(target, loss)
+    for _ in range(25):
         optimizer.update(target, gradient()[1])
         mx.eval(target.parameters(), optimizer.state)
     return target
@@ -86,7 +58,7 @@ def test_a_target_trained_to_be_left_early_is_often_drafted_right_by_its_first_l
         drafter = load_layer_skip(tmp_path, trained(), CONFIG)
         engine = Engine(trained(), [drafter], context_limit=300)
         options = Options(max_tokens=24, drafter="layer_skip", draft_length=2)
-        rounds = [r for i in range(4) for r in engine.generate(prompt(32, i)[:8], options) if r.drafted]
+        rounds = [r for i in range(2) for r in engine.generate(prompt(32, i)[:8], options) if r.drafted]
         return [sum(r.accepted >= place for r in rounds) / len(rounds) for place in (1, 2)]
 
     first, second = accepted([0, 1])

@@ -19,7 +19,7 @@ from models.load.engine import LoadedPair, check_memory, load
 from models.pairs.folder import check_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
-from tests.models.tiny_models import make_model, make_pair, make_tokenizer, model_config
+from tests.models.tiny_models import make_model, make_pair, model_config
 
 
 @pytest.fixture
@@ -135,12 +135,6 @@ def test_code_from_a_repository_is_never_run(pair: tuple[Path, Path]) -> None:
     edit(pair[0] / "config.json", model_file="mine.py")
     with pytest.raises(BadChoice, match="never executed"):
         load(spec_of(*pair))
-
-
-def test_a_draft_that_reads_text_differently_is_translated(pair: tuple[Path, Path]) -> None:
-    make_tokenizer(pair[1], text=("entirely other words " * 30,))
-    loaded = load(spec_of(*pair))
-    assert loaded.engine.drafter_names == ["lookup", "foreign"] and "another tokenizer" in loaded.notes[0]
 
 
 def yarn(kind: str, limit: int, trained: int, factor: float) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from models.load.medusa import load_medusa, save_medusa
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays, normed
 from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
+from tests.models.drafter_folders import edit_tensors, write_folder
 
 KNOWN = tuple(range(0, VOCAB, 3))
 DIM = 64
@@ -32,12 +33,16 @@ def head_for(shared: bool = True) -> MedusaHead:
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(("bits", "close"), [(None, 2e-2), (8, 0.2)])
-def test_what_was_written_guesses_the_same(tmp_path: Path, shared: bool, bits: int | None, close: float):
+def test_what_was_written_takes_the_room_it_should_and_guesses_the_same(
+    tmp_path: Path, shared: bool, bits: int | None, close: float
+):
     head = head_for(shared)
     states = mx.random.normal((1, 5, DIM), key=mx.random.key(1))
     wanted = head.guesses(states)
+    numbers = sum(x.size for _, x in tree_flatten(head.parameters()))  # type: ignore[union-attr]
     save_medusa(tmp_path, head, {"mlx_spec": {"target": "tiny"}}, bits)
     assert check_drafter(tmp_path) == "medusa"
+    assert bits is None or (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096
     assert json.loads((tmp_path / "config.json").read_text())["mlx_spec"] == {"target": "tiny"}
     drafter = load_medusa(tmp_path, target(), {})
     assert drafter.taps == (1,) and drafter.head.shape == head.shape
@@ -55,8 +60,8 @@ def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
     published = names | {f"{i}.2.weight" for i in range(3)}
     assert weights.keys() - {"d2t", "t2d"} == published
     assert weights["0.1.linear.weight"].shape == (DIM, DIM) and weights["2.2.weight"].shape == (VOCAB, DIM)
-    mx.save_safetensors(str(tmp_path / "model.safetensors"), {name: weights[name] for name in published})
-    (tmp_path / "config.json").write_text(json.dumps({"medusa_num_heads": 3, "medusa_num_layers": 2}))
+    config = {"medusa_num_heads": 3, "medusa_num_layers": 2}
+    write_folder(tmp_path, config, {name: mx.array(weights[name]) for name in published})
     assert load_medusa(tmp_path, target(), {}).head.shape == head_for(shared=False).shape
 
 
@@ -75,9 +80,7 @@ def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path,
     if tokens is not None:
         weights["token_map"] = np.array(tokens)
     config = {"model_type": "medusa", "num_heads": 2, "num_hidden_layers": 2, "vocab_size": VOCAB}
-    file = str(tmp_path / "model.safetensors")
-    mx.save_safetensors(file, {name: mx.array(x) for name, x in weights.items()})
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    write_folder(tmp_path, config, {name: mx.array(x) for name, x in weights.items()})
     assert check_drafter(tmp_path) == "medusa"
     head = load_medusa(tmp_path, target(), {}).head
     assert head.shape.heads == 3 and head.shape.tokens == tuple(sorted(kept))
@@ -101,11 +104,7 @@ def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path,
 )  # fmt: skip
 def test_a_missing_tensor_is_named(tmp_path: Path, lost: str, why: str):
     save_medusa(tmp_path, head_for(), {})
-    file = str(tmp_path / "model.safetensors")
-    weights: dict[str, mx.array] = mx.load(file)  # type: ignore[assignment]
-    mx.eval(weights)
-    del weights[lost]
-    mx.save_safetensors(file, weights)
+    edit_tensors(tmp_path, lambda tensors: tensors.pop(lost))
     with pytest.raises(BrokenFiles, match=why):
         load_medusa(tmp_path, target(), {})
 
@@ -116,10 +115,3 @@ def test_heads_of_another_target_are_refused(tmp_path: Path):
         load_medusa(tmp_path, target(dim=32), {})
     with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 200 and 64"):
         load_medusa(tmp_path, target(vocab=200), {})
-
-
-def test_eight_bits_take_the_room_they_should(tmp_path: Path):
-    head = head_for()
-    numbers = sum(x.size for _, x in tree_flatten(head.parameters()))  # type: ignore[union-attr]
-    save_medusa(tmp_path, head, {}, bits=8)
-    assert (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096

@@ -6,25 +6,15 @@ import pytest
 from mlx_lm.utils import load_model
 
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
-from mlx_spec.training.start import eagle_head
 from models.errors import MachineTrouble
 from models.load import engine
 from models.load.checkpoint import Checkpoint, on_cpu
-from models.load.eagle import save_eagle
 from models.load.engine import LoadedPair, load, weight_bytes
 from models.load.medusa import save_medusa
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
-from models.training.kinds import eagle_shape
-from tests.models.drafter_folders import LAYER_SKIP, make_drafter
+from tests.models.drafter_folders import LAYER_SKIP, make_drafter, make_eagle
 from tests.models.tiny_models import make_pair
-
-
-def save_head(folder: Path, target: Path) -> Path:
-    model, config = load_model(target)
-    folder.mkdir(parents=True)
-    save_eagle(folder, eagle_head(model, eagle_shape(config, model, range(200))), {}, None)
-    return folder
 
 
 def room(monkeypatch: pytest.MonkeyPatch, *folders: Path, less: int = 0) -> None:
@@ -39,7 +29,7 @@ def alone(target: Path, *drafters: Path) -> LoadedPair:
 
 def test_a_named_drafter_is_counted_with_the_models(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, _ = make_pair(home)
-    head, few = save_head(home / "head", target), make_drafter(home / "few", LAYER_SKIP)
+    head, few = make_eagle(home / "head", target, range(200)), make_drafter(home / "few", LAYER_SKIP)
     room(monkeypatch, target, head)
     assert "eagle" in alone(target, head, few).engine.drafter_names
     room(monkeypatch, target, head, less=1)
@@ -51,7 +41,7 @@ def test_an_own_drafter_for_which_there_is_no_room_is_left_out(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, _ = make_pair(home)
-    head = save_head(own_drafters_folder() / "target" / "eagle", target)
+    head = make_eagle(own_drafters_folder() / "target" / "eagle", target, range(200))
     room(monkeypatch, target, head)
     assert not alone(target).notes
     room(monkeypatch, target, head, less=1)
@@ -66,7 +56,7 @@ def test_memory_in_use_is_that_of_all_weights_each_once(home: Path) -> None:
     target, _ = make_pair(home)
     plain = alone(target).memory_bytes
     assert alone(target, make_drafter(home / "few", LAYER_SKIP)).memory_bytes == plain
-    headed = alone(target, save_head(home / "head", target))
+    headed = alone(target, make_eagle(home / "head", target, range(200)))
     (head,) = [each for each in headed.engine.drafters if each.name == "eagle"]
     assert headed.memory_bytes == plain + weight_bytes([head.models[0].model]) > plain
     model, _ = load_model(target)

@@ -1,6 +1,5 @@
 """P-EAGLE heads in published formats are loaded; others are refused by name."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.mlx_spec.heads import KNOWN, states_of, target
 from tests.mlx_spec.peagle_heads import MASK, SHAPE, by_hand, head_for
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_llama
+from tests.models.drafter_folders import edit_tensors, write_folder
 from tests.models.load.published_eagle import sglang, speculators
 
 PROMPT = prompt(9, 1)
@@ -43,10 +43,7 @@ def publish(folder: Path, head: PEagleHead, packaging: str, **changes: Any) -> P
         config["transformer_layer_config"]["num_hidden_layers"] = 2
     else:
         config = sglang({"ptd_token_id": MASK}) | {"num_hidden_layers": 2}
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config | changes))
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    return folder
+    return write_folder(folder, config | changes, weights)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +67,8 @@ def test_its_drafts_are_those_of_its_equations(
     args = replace(drafter.head.shape.args, max_position_embeddings=None)
     assert replace(drafter.head.shape, args=args) == shape and drafter.candidate.room == depth
     engine = Engine(target(), [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT, "peagle", max_tokens=20, draft_length=3)
+    rounds = proposed(engine, PROMPT, "peagle", max_tokens=12, draft_length=3)
+    assert len(rounds) > 3
     for one in rounds:
         taps = [np.array(x[0]) for x in states_of(one.before[:-1])]
         logits, drafted = by_hand(head, taps, one.before, len(one.read.drafted))
@@ -94,9 +92,6 @@ def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: P
         ("layers.1.mlp.up_proj.weight", "does not match its config.json"),
         ("lm_head.weight", "names no 'lm_head.weight'"),
     ):
-        publish(folder, head_for(), "speculators")
-        weights: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
-        left = {name: mx.array(x) for name, x in weights.items() if name != lost}
-        mx.save_safetensors(str(folder / "model.safetensors"), left)
+        edit_tensors(publish(folder, head_for(), "speculators"), lambda tensors, lost=lost: tensors.pop(lost))
         with pytest.raises(BrokenFiles, match=message):
             load_peagle(folder, target(), {})

@@ -1,9 +1,11 @@
-"""Published drafters: their sizes and the costs of their rounds, from tables alone."""
+"""Published drafters and heads: their sizes, and the costs of their rounds, from tables alone."""
 
 from dataclasses import replace
 
 import pytest
 
+from benchmarks.heads_on_macs import HEADS, LLAMA, LLAMA_8B, step_model
+from benchmarks.known_models import known_model
 from models.load.drafters import LOADERS
 from models.pairs.published import Layout, Published, Round, all_published
 from models.speed.chips import find_chip
@@ -11,25 +13,27 @@ from models.speed.published_rounds import (
     BLOCK_LAYERS,
     TABLE_RANK,
     best,
+    parameters,
     predicted,
     round_seconds,
     tokens,
     weight_bytes,
 )
-from models.speed.roofline import ROUND_SECONDS, Model, Shape, expected_tokens, find_shape, pass_seconds
+from models.speed.roofline import (
+    ROUND_SECONDS,
+    Model,
+    Shape,
+    expected_tokens,
+    fitted,
+    pass_seconds,
+)
 
 LAYOUT = Layout(hidden=8, intermediate=16, heads=2, kv_heads=1, head_dim=4, vocab=100)
 LAYER = 8 * (4 + 2) * 4 + 3 * 8 * 16
 """Queries, keys, values, output; gate, up, down."""
 KNOWN = Round("prose", "a table", 0.0, drafted=3, tokens=2.5)
 BLOCK = Published("a/block", "dflash", ("llama-3.1-8b",), "a list", LAYOUT, rounds=(KNOWN,))
-M4 = find_chip("M4 Pro")
-
-
-def target() -> Model:
-    shape = find_shape("llama-3.1-8b")
-    assert shape is not None
-    return Model(shape, 4.5)
+M4, TARGET = find_chip("M4 Pro"), known_model("llama-3.1-8b")
 
 
 def test_sizes_are_computed_from_the_layout_with_two_bytes_per_weight() -> None:
@@ -57,8 +61,8 @@ def test_sizes_agree_with_those_that_were_published() -> None:
 
 def test_an_assistant_reads_all_of_its_own_once_per_token() -> None:
     known = next(each for each in all_published() if each.repo == "google/gemma-4-31B-it-assistant")
-    lengths = [round_seconds(known, target(), M4, length) for length in (1, 2)]
-    verifies = [pass_seconds(target(), M4, rows=rows) for rows in (2, 3)]
+    lengths = [round_seconds(known, TARGET, M4, length) for length in (1, 2)]
+    verifies = [pass_seconds(TARGET, M4, rows=rows) for rows in (2, 3)]
     step = (lengths[1] - verifies[1]) - (lengths[0] - verifies[0])
     assert step == pytest.approx(lengths[0] - verifies[0] - ROUND_SECONDS)
     bytes_read = (weight_bytes(known) or 0) * 4.5 / 16
@@ -67,8 +71,8 @@ def test_an_assistant_reads_all_of_its_own_once_per_token() -> None:
 
 def test_a_block_is_one_pass_however_many_it_drafts_and_an_mtp_layer_one_for_each() -> None:
     def drafting(drafter: Published, length: int) -> float:
-        verify = pass_seconds(target(), M4, rows=length + 1)
-        return round_seconds(drafter, target(), M4, length) - verify - ROUND_SECONDS
+        verify = pass_seconds(TARGET, M4, rows=length + 1)
+        return round_seconds(drafter, TARGET, M4, length) - verify - ROUND_SECONDS
 
     kv = 2 * 1 * 4 * 2
     block = Model(Shape([], (BLOCK_LAYERS * (64 + LAYER) + 800) / 1e9, BLOCK_LAYERS, kv * BLOCK_LAYERS), 4.5)
@@ -83,7 +87,7 @@ def test_dspark_reads_its_table_once_more_for_every_token() -> None:
     wide = replace(BLOCK, layout=replace(LAYOUT, vocab=150_000))
     dspark = replace(wide, kind="dspark")
     more = [
-        round_seconds(dspark, target(), M4, length) - round_seconds(wide, target(), M4, length)
+        round_seconds(dspark, TARGET, M4, length) - round_seconds(wide, TARGET, M4, length)
         for length in (1, 3)
     ]
     assert more[1] == pytest.approx(3 * more[0]) and more[0] > 0
@@ -101,12 +105,12 @@ def test_tokens_of_a_round_are_the_published_ones_at_the_published_length() -> N
 
 def test_the_prediction_lies_between_those_of_the_least_and_the_most_acceptance() -> None:
     rounds = tuple(replace(KNOWN, tokens=each) for each in (1.2, 2.0, 3.5))
-    found = predicted(replace(BLOCK, rounds=rounds), target(), M4)
-    speeds = [best(BLOCK, each, target(), M4)[0] for each in rounds]
+    found = predicted(replace(BLOCK, rounds=rounds), TARGET, M4)
+    speeds = [best(BLOCK, each, TARGET, M4)[0] for each in rounds]
     assert found and found.speed == pytest.approx(speeds[1])
     assert found.range[0] <= speeds[0] and found.range[1] >= speeds[2]
-    assert predicted(replace(BLOCK, rounds=()), target(), M4) is None
-    assert predicted(replace(BLOCK, layout=None), target(), M4) is None
+    assert predicted(replace(BLOCK, rounds=()), TARGET, M4) is None
+    assert predicted(replace(BLOCK, layout=None), TARGET, M4) is None
 
 
 def test_every_published_drafter_is_of_a_kind_that_loads_and_names_its_source() -> None:
@@ -118,3 +122,29 @@ def test_every_published_drafter_is_of_a_kind_that_loads_and_names_its_source() 
             assert each.accepted or (each.drafted and (each.tokens or each.rate)), drafter.repo
     repos = [drafter.repo for drafter in all_published()]
     assert len(set(repos)) == len(repos)
+
+
+def test_the_published_head_of_an_8b_target_has_its_published_size() -> None:
+    assert parameters(LLAMA_8B, LLAMA) / 1e9 == pytest.approx(0.42, abs=0.01)
+
+
+def test_a_step_launches_one_layer_and_a_round_reads_the_features_once() -> None:
+    bandwidth = fitted().bandwidth_share * M4.bandwidth * 1e9
+    read = step_model(LLAMA_8B)
+    step = read.shape.parameters * 1e9 * read.bits / 8 / bandwidth + fitted().layer_seconds
+    assert pass_seconds(read, M4, context=0) == pytest.approx(step)
+    round_of_3 = round_seconds(LLAMA_8B, TARGET, M4, 3, context=0)
+    whole = Model(Shape([], parameters(LLAMA_8B, LLAMA) / 1e9, 1, read.shape.kv), read.bits)
+    first = pass_seconds(whole, M4, rows=4, context=0)
+    verify = pass_seconds(TARGET, M4, rows=4, context=0)
+    assert round_of_3 == pytest.approx(first + 2 * step + verify + ROUND_SECONDS)
+
+
+def test_acceptance_adds_up_and_nothing_is_drafted_where_rows_are_passes() -> None:
+    (known,) = LLAMA_8B.rounds
+    assert tokens(known, 3) == pytest.approx(2.606)
+    m1 = find_chip("M1")
+    speed, length = best(LLAMA_8B, known, TARGET, m1)
+    assert length == 0 and speed == pytest.approx(1 / pass_seconds(TARGET, m1))
+    for name, heads in HEADS.items():
+        assert all(best(head, head.rounds[0], known_model(name), M4)[1] for head in heads)

@@ -6,6 +6,7 @@ from statistics import median
 import pytest
 
 from benchmarks import calibration
+from benchmarks.known_models import known_model
 from models.errors import BadChoice
 from models.pairs.catalogue import all_pairs, find
 from models.speed import machine
@@ -16,7 +17,6 @@ from models.speed.roofline import (
     all_acceptances,
     expect,
     expected_tokens,
-    find_shape,
     fitted,
     format_bits,
     pass_seconds,
@@ -24,12 +24,6 @@ from models.speed.roofline import (
     round_seconds,
     verify_cost,
 )
-
-
-def model(name: str, bits: float = 4.5) -> Model:
-    shape = find_shape(name)
-    assert shape is not None
-    return Model(shape, bits)
 
 
 def test_the_committed_page_and_constants_are_what_the_script_writes() -> None:
@@ -89,12 +83,12 @@ def test_drafting_is_not_expected_to_pay_where_rows_cost_as_much_as_passes() -> 
 
 def test_several_rows_cost_what_was_published_and_less_with_more_bits() -> None:
     chip = find_chip("M4 Pro")
-    four, eight = model("Qwen3-8B", 4.5), model("Qwen3-8B", 8.5)
+    four, eight = known_model("Qwen3-8B"), known_model("Qwen3-8B", "8-bit")
     assert verify_cost(four, chip, 1) == 1
     assert verify_cost(four, chip, 4) == pytest.approx(1.46)
     assert verify_cost(four, chip, 7) == pytest.approx((2.05 + 2.7) / 2)
     assert 1 < verify_cost(eight, chip, 4) < verify_cost(four, chip, 4)
-    assert verify_cost(model("Qwen3-30B-A3B"), chip, 2) == pytest.approx(1.59)
+    assert verify_cost(known_model("Qwen3-30B-A3B"), chip, 2) == pytest.approx(1.59)
 
 
 def test_a_mixture_in_mxfp4_reads_what_a_token_asks_and_further_rows_ask_experts_of_their_own() -> None:
@@ -102,24 +96,24 @@ def test_a_mixture_in_mxfp4_reads_what_a_token_asks_and_further_rows_ask_experts
     dim, experts, asked = 2880, 32, 4
     each, attention = 3 * dim * dim, 2 * dim * 64 * (64 + 8)
     in_experts, other = 24 * asked * each / 1e9, (24 * attention + 201_088 * dim) / 1e9
-    shape, bits = model("gpt-oss-20b").shape, format_bits("MXFP4")
+    shape, bits = known_model("gpt-oss-20b").shape, format_bits("MXFP4")
     assert shape.parameters == pytest.approx(in_experts + other, rel=0.01)
     assert bits == pytest.approx((4.25 * in_experts + 8.5 * other) / (in_experts + other), rel=0.01)
     share = 4.25 * in_experts / (bits * shape.parameters)
     chip = find_chip("M4 Pro")
     for rows in (2, 3, 4):
         different = experts * (1 - (1 - asked / experts) ** rows) / asked
-        counted = share * different + (1 - share) * verify_cost(model("Qwen3-8B"), chip, rows)
+        counted = share * different + (1 - share) * verify_cost(known_model("Qwen3-8B"), chip, rows)
         assert verify_cost(Model(shape, bits), chip, rows) == pytest.approx(counted, rel=0.12)
 
 
 def test_a_pass_reads_weights_and_context_and_launches_layers() -> None:
     chip, known = find_chip("M3 Ultra"), fitted()
-    small = model("Qwen3-0.6B")
+    small = known_model("Qwen3-0.6B")
     assert pass_seconds(small, chip, context=0) > small.shape.layers * known.layer_seconds
     longer = pass_seconds(small, chip, context=10_000) - pass_seconds(small, chip, context=0)
     assert longer == pytest.approx(small.shape.kv * 10_000 / (known.bandwidth_share * 819e9))
-    target = model("Qwen3-8B")
+    target = known_model("Qwen3-8B")
     assert round_seconds(target, small, chip, 2) > 2 * pass_seconds(small, chip) + pass_seconds(target, chip)
 
 
