@@ -42,6 +42,10 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
     async with open_chat() as chat:
         await chat.type("/theme")
         await chat.reached(CommandPalette)
+        await chat.shows("mlx-spec-light", "ansi-dark")
+        rows = [row.strip() for row in chat.screen.splitlines()]
+        first = rows.index("mlx-spec")
+        assert rows[first + 1 : first + 4] == ["in use", "mlx-spec-light", "ansi-dark"], "our own come first"
         await chat.press(*"gruvbox")
         options = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: options.option_count == 1)
