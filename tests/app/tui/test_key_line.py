@@ -91,36 +91,17 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.until(lambda: "Continue" in keys_shown(chat))
 
 
-async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.press("f6")
-        await chat.reached(SessionsScreen)
-        await chat.shows("No chats yet.")
-        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
-        await chat.until(lambda: keys_shown(chat) == nothing)
-        await chat.press("escape")
-        await chat.ask("hello")
-        await chat.press("f6")
-        await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
-        await chat.press("d")
-        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
-
-
-async def test_the_pairs_do_not_offer_to_open_the_pairs(open_chat: OpenChat) -> None:
-    async with open_chat(size=(120, 24)) as chat:
-        await chat.until(lambda: "F2 Pairs" in keys_shown(chat))
-        await open_pairs(chat)
-        await chat.until(lambda: "Own pair" in keys_shown(chat))
-        assert "F2" not in keys_shown(chat)
-
-
-async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(open_chat: OpenChat) -> None:
+async def test_the_pairs_offer_to_cancel_resume_and_remove_what_there_is_and_not_to_open_the_pairs(
+    open_chat: OpenChat,
+) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
 
     async with open_chat(size=(120, 24), pair="builtin") as chat:
+        await chat.until(lambda: "F2 Pairs" in keys_shown(chat))
         screen = await open_pairs(chat)
         await chat.until(lambda: "Own pair" in keys_shown(chat) and not offered())
+        assert "F2" not in keys_shown(chat)
         job = PullJob(find("qwen3-8b").spec, "paused")
         chat.app.pulls.jobs.append(job)
         await chat.until(lambda: offered() == {"Cancel", "Resume"})
@@ -132,8 +113,16 @@ async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(op
         await chat.until(lambda: offered() == {"Remove"})
 
 
-async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:
+async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_at_any_width_the_way_back(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 40)) as chat:
+        await chat.press("f6")
+        await chat.reached(SessionsScreen)
+        await chat.shows("No chats yet.")
+        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
+        await chat.until(lambda: keys_shown(chat) == nothing)
+        await chat.press("escape")
         await chat.ask("hello")
         await chat.press("f8")
         await chat.reached(InspectorScreen)
@@ -141,9 +130,11 @@ async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(op
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
         await chat.press("escape", "f6")
         await chat.reached(SessionsScreen)
-        await chat.until(lambda: "r Rename" in keys_shown(chat))
+        await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
         assert "Enter" not in keys_shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
+        await chat.press("d")
+        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
         for screen in (SessionsScreen, PairsScreen):
             await chat.reached(screen)
             for columns in (40, 80, 120):
