@@ -21,13 +21,11 @@ def brightness(answer: Answer) -> float:
     return sum(style.color.triplet)
 
 
-async def test_an_empty_chat_names_the_pair_and_who_drafts_for_it(open_chat: OpenChat) -> None:
+async def test_an_empty_chat_names_pair_and_drafters_and_prompts_are_answered_with_drafting_and_without(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.shows("scripted · 1.0 MB · test (cpu)", "drafters: lookup, model")
-
-
-async def test_prompts_are_answered_with_drafting_and_marks_and_without(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
         answer = await chat.ask("hello")
         await chat.until(lambda: answer.size.height > 1)
         assert answer.text == TEXT and not chat.growing

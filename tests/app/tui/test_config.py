@@ -34,12 +34,10 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.toml"
-    file.write_text("theme = 'nordd'\n")
+    file.write_text("# mine\nmarks = true  # always\ntheme = 'nordd'\n")
     async with open_chat() as chat:
         await chat.noticed("nord?")
         assert chat.app.theme == "mlx-spec"
-    file.write_text("# mine\nmarks = true  # always\n")
-    async with open_chat() as chat:
         await chat.type("/theme")
         await chat.reached(CommandPalette)
         await chat.shows("mlx-spec-light", "ansi-dark")
@@ -52,7 +50,7 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
         await chat.press("enter")
         await chat.until(lambda: chat.app.theme == "gruvbox")
         await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
-    assert file.read_text() == 'theme = "gruvbox"\n# mine\nmarks = true  # always\n'
+    assert file.read_text() == '# mine\nmarks = true  # always\ntheme = "gruvbox"\n'
     async with open_chat() as chat:
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")

@@ -62,17 +62,14 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.back_in_chat()
 
 
-async def test_what_its_keys_do_may_be_asked_before_the_list_is_there(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        chat.app.push_screen(PairsScreen())
-        assert not chat.app.applies("remove") and chat.app.applies("choose")
-        await chat.reached(PairsScreen)
-
-
 async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(100, 40), pair="builtin") as chat:
+        chat.app.push_screen(PairsScreen())
+        assert not chat.app.applies("remove") and chat.app.applies("choose"), "asked before the list is there"
+        await chat.reached(PairsScreen)
+        await chat.press("escape")
         screen = await open_pairs(chat, "builtin")
         options = screen.query_one(OptionList)
         assert str(options.get_option_at_index(0).prompt) == "On this machine"

@@ -29,19 +29,17 @@ async def test_a_long_paste_goes_with_the_prompt_and_stays_out_of_the_way(open_c
         assert prompt.text == "echo" and prompt.attachments[0].text == LONG
 
 
-@pytest.mark.parametrize("how", ["a key", "a click"])
-async def test_a_long_paste_is_opened_on_demand(open_chat: OpenChat, how: str) -> None:
+async def test_a_long_paste_is_opened_by_a_key_or_a_click(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        await chat.press(*"ab", "left")
-        await paste(chat, LONG)
-        await paste(chat, "x" * 6000)
-        await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
-        if how == "a key":
-            await chat.press("ctrl+s")
-        else:
-            await chat.pilot.click(AttachmentList)
-        await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
-        assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
+        for key in ("ctrl+s", ""):
+            await chat.press(*"ab", "left")
+            await paste(chat, LONG)
+            await paste(chat, "x" * 6000)
+            await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
+            await (chat.press(key) if key else chat.pilot.click(AttachmentList))
+            await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
+            assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
+            chat.area.clear()
 
 
 async def test_a_long_paste_alone_is_the_prompt_and_backspace_drops_it(open_chat: OpenChat) -> None:
@@ -55,22 +53,18 @@ async def test_a_long_paste_alone_is_the_prompt_and_backspace_drops_it(open_chat
         assert chat.prompts == [LONG]
 
 
-async def test_what_is_pasted_among_the_messages_goes_to_the_prompt(open_chat: OpenChat) -> None:
+async def test_what_is_pasted_among_the_messages_goes_to_the_prompt_a_short_text_as_it_is(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press("tab")
         assert chat.app.focused is chat.app.chat.transcript
         await paste(chat, "e r y")
         await chat.until(lambda: chat.area.text == "e r y" and chat.app.focused is chat.area)
-        await paste(chat, " once")
-        assert chat.area.text == "e r y once"
-
-
-async def test_a_short_paste_is_text(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        text = "\n".join(["word"] * LONGEST_LINES)
-        await paste(chat, text)
-        await chat.until(lambda: chat.area.text == text)
+        short = "\n".join(["word"] * LONGEST_LINES)
+        await paste(chat, short)
+        await chat.until(lambda: chat.area.text == f"e r y{short}")
         assert not chat.app.chat.prompt.attachments
 
 

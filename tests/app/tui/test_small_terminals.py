@@ -94,15 +94,13 @@ async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_m
         assert 95 < max(map(len, lines)) <= 100
 
 
-async def test_the_keys_of_an_empty_chat_fit_into_forty_columns(open_chat: OpenChat) -> None:
+async def test_in_forty_columns_and_twelve_rows_an_empty_chat_names_keys_and_how_to_go_on_with_the_last_one(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 12)) as chat:
         await chat.shows("F1 help · Enter sends · Ctrl+J newline")
-
-
-async def test_in_twelve_rows_an_empty_chat_says_how_to_go_on_with_the_last_one(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 12)) as chat:
         await chat.ask(LONG)
-    async with open_chat(size=(40, 12)) as chat:
+        await chat.press("ctrl+n")
         await chat.shows("F7 goes on with", "F6 lists all")
 
 
