@@ -95,8 +95,9 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
 
 
 async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
-    open_chat: OpenChat, tmp_path: Path
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.compare.request.SWEEP_LENGTHS", (None, 0, 1))
     (tmp_path / "notes.txt").write_text("what the notes say")
     async with open_chat() as chat:
         chat.app.chat.prompt.attach(attach(tmp_path / "notes.txt", None))
@@ -162,7 +163,7 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await chat.ask("hello")
 
         async def swept(runs: int) -> CompareScreen:
-            await chat.type("/sweep length=1-8 repeats=40")
+            await chat.type("/sweep length=1-4 repeats=50")
             screen = await chat.reached(CompareScreen)
             await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
             return screen
@@ -170,12 +171,12 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
-        screen = await swept(9)
+        screen = await swept(5)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
         await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
-        assert screen.record is not None and len(screen.record.settings) == 9
+        assert screen.record is not None and len(screen.record.settings) == 5
         await chat.press("escape")
         await swept(1)
         await chat.press("f2")

@@ -34,9 +34,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
-        for rows, height in ((24, 12), (48, 19), (24, 12)):
+        for rows, height in ((24, 12), (48, 19)):
             await chat.pilot.resize_terminal(80, rows)
             await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        await chat.pilot.resize_terminal(80, 24)
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
