@@ -119,6 +119,18 @@ async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> No
         await until(lambda: underlined(drawn(answer)) == ["one", "tw", "ur"])
 
 
+async def test_a_visible_character_of_several_tokens_is_drawn_whole() -> None:
+    app = Growing()
+    async with app.run_test(size=(60, 20)):
+        answer = app.query_one(Answer)
+        texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
+        answer.add([Piece(text, mark) for text, mark in zip(texts, (*MARKS, MARKS[1]), strict=True)])
+        await until(lambda: "مرحبا" in text_of(drawn(answer)))
+        pieces = [segment.text for segment in answer.render_line(0)]
+        for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):
+            assert any(whole in piece for piece in pieces), (whole, pieces)
+
+
 async def test_a_selection_is_the_source_of_what_it_covers() -> None:
     app = Growing()
     async with app.run_test(size=(40, 20)) as pilot:

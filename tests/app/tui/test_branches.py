@@ -4,13 +4,9 @@ from contextlib import nullcontext
 
 import pytest
 
-from app.engine.events import Mark, Piece
-from app.tui.widgets.answer import Answer
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import OpenChat, shown
 from tests.app.tui.test_chat import TEXT
-
-MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
@@ -110,18 +106,6 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert copied[1].startswith("<think>one two three</think>So it is:")
         await chat.type("/think")
         await chat.shows("one two three")
-
-
-async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
-        pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
-        answer = Answer(pieces, marks=True)
-        await chat.app.chat.transcript.mount(answer)
-        await chat.until(lambda: answer.size.height > 0)
-        drawn = [segment.text for segment in answer.render_line(0)]
-        for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):
-            assert any(whole in text for text in drawn), (whole, drawn)
 
 
 async def test_the_prompt_can_be_written_in_the_persons_editor(

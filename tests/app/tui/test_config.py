@@ -5,29 +5,7 @@ from pathlib import Path
 from textual.command import CommandPalette
 from textual.widgets import OptionList
 
-from app.tui.screens.help import HelpScreen
 from tests.app.tui.chat_driver import OpenChat
-
-
-async def test_keys_theme_and_marks_are_the_persons_own(open_chat: OpenChat, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(
-        "theme = 'ansi-dark'\nmarks = true\n[keys]\nprompt.send = 'f11'\nchat.draft = 'f12'\n"
-    )
-    async with open_chat(size=(100, 70)) as chat:
-        assert chat.app.theme == "ansi-dark" and chat.notices == []
-        await chat.press("h", "i", "enter", "y")
-        assert chat.area.text == "hi\ny", "Enter is an ordinary key now"
-        await chat.press("f11")
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.answers[0].marks
-        await chat.press("f4")
-        assert chat.app.state.settings.drafts
-        await chat.press("f12")
-        assert not chat.app.state.settings.drafts
-        await chat.press("f1")
-        await chat.reached(HelpScreen)
-        await chat.shows("F12", "Ctrl+S")
-        assert "F4" not in chat.screen
 
 
 async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(

@@ -61,7 +61,9 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
     assert span.start <= 2 * width and "\x1b" not in shown.plain
 
 
-async def test_an_answer_that_ended_before_its_first_round_offers_none(open_chat: OpenChat) -> None:
+async def test_an_answer_without_rounds_offers_none_and_the_tokens_of_all_rounds_begin_in_one_column(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(100, 24)) as chat:
         await chat.type("read")
         await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
@@ -70,6 +72,10 @@ async def test_an_answer_that_ended_before_its_first_round_offers_none(open_chat
         assert "F8 Rounds" not in keys_shown(chat)
         await chat.press("f8")
         await chat.noticed("no rounds")
+        long = replace(drafted(0), drafted=(" a",) * 13)
+        logs = [log_of(plain(0.02), drafted(0), long)]
+        await chat.push(InspectorScreen(lambda: logs))
+        await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
 
 
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
@@ -134,14 +140,6 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: Ope
         await chat.type("/stats")
         await chat.reached(TotalsScreen)
         await chat.shows("3 of 3 (100%)", "In Latin.")
-
-
-async def test_the_tokens_of_all_rounds_begin_in_one_column(open_chat: OpenChat) -> None:
-    long = replace(drafted(0), drafted=(" a",) * 13)
-    logs = [log_of(plain(0.02), drafted(0), long)]
-    async with open_chat() as chat:
-        await chat.push(InspectorScreen(lambda: logs))
-        await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:

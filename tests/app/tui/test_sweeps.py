@@ -81,7 +81,7 @@ async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts
         await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
         await chat.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
-        await compared(chat)
+        await compared(chat, "/sweep length=1 repeats=1")
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
