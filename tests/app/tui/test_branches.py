@@ -7,6 +7,7 @@ import pytest
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import OpenChat, shown
 from tests.app.tui.test_chat import TEXT
+from tests.app.tui.test_pasted_text import LONG, paste
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
@@ -34,14 +35,17 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
 
 
-async def test_leaving_an_edit_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
+async def test_leaving_an_edit_brings_back_what_was_being_written_and_pasted(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("one")
+        prompt = chat.app.chat.prompt
+        await paste(chat, LONG)
         chat.area.load_text("half a thought")
         await chat.edit()
+        await chat.until(lambda: chat.area.text == "one" and not prompt.attachments)
         await chat.press("escape")
         await chat.until(lambda: chat.app.state.editing is None)
-        assert chat.area.text == "half a thought"
+        assert chat.area.text == "half a thought" and len(prompt.attachments) == 1
         await chat.edit()
         await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
         await chat.press("x", "ctrl+n")

@@ -61,23 +61,6 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
     assert span.start <= 2 * width and "\x1b" not in shown.plain
 
 
-async def test_an_answer_without_rounds_offers_none_and_the_tokens_of_all_rounds_begin_in_one_column(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(100, 24)) as chat:
-        await chat.type("read")
-        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
-        await chat.press("escape")
-        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
-        assert "F8 Rounds" not in keys_shown(chat)
-        await chat.press("f8")
-        await chat.noticed("no rounds")
-        long = replace(drafted(0), drafted=(" a",) * 13)
-        logs = [log_of(plain(0.02), drafted(0), long)]
-        await chat.push(InspectorScreen(lambda: logs))
-        await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
-
-
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24), process=True) as chat:
         await chat.type("read")
@@ -122,7 +105,9 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_
         await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
 
 
-async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: OpenChat) -> None:
+async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_in_one_column(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 20)) as chat:
         await chat.type("/system In Latin.")
         await chat.ask("hello")
@@ -140,6 +125,10 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: Ope
         await chat.type("/stats")
         await chat.reached(TotalsScreen)
         await chat.shows("3 of 3 (100%)", "In Latin.")
+        long = replace(drafted(0), drafted=(" a",) * 13)
+        logs = [log_of(plain(0.02), drafted(0), long)]
+        await chat.push(InspectorScreen(lambda: logs))
+        await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:

@@ -103,31 +103,22 @@ async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
 
-async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_chat: OpenChat) -> None:
-    async def up(*expected: str) -> None:
-        for text in expected:
-            await opened.press("up")
-            await opened.until(lambda text=text: opened.area.text == text)
-
-    async def one_waits() -> None:
+async def test_prompts_that_wait_or_are_half_written_are_behind_up_in_a_new_chat_later(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as opened:
         await opened.type("slow")
         await opened.type("waits\na line")
         await opened.until(lambda: len(opened.app.state.queued) == 1)
-
-    async with open_chat() as opened:
-        await one_waits()
-        await opened.press("ctrl+n")
-        await opened.noticed("A prompt that waited was not sent.")
-        await up("waits\na line")
-        opened.area.clear()
-        await one_waits()
         opened.app.chat.prompt.fill("half a th")
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
     async with open_chat() as opened:
         await opened.until(lambda: opened.app.chat.prompt.past._texts[-1:] == ["half a th"])
         opened.app.chat.prompt.fill("new")
-        await up("half a th", "waits\na line")
+        for text in ("half a th", "waits\na line"):
+            await opened.press("up")
+            await opened.until(lambda text=text: opened.area.text == text)
         await opened.press("up", "up")
         await opened.until(lambda: opened.area.text == "slow")
         await opened.press(*["down"] * 4)
