@@ -93,6 +93,7 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.compare.request.SWEEP_LENGTHS", (None, 0, 1))
+    monkeypatch.setattr("app.compare.request.COMPARE_REPEATS", 1)
     (tmp_path / "notes.txt").write_text("what the notes say")
     async with open_chat() as chat:
         chat.app.chat.prompt.attach(attach(tmp_path / "notes.txt", None))

@@ -171,7 +171,7 @@ async def open_hit(opened: OpenedChat, words: str) -> None:
     await opened.back_in_chat()
 
 
-async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
+async def test_a_hit_opens_the_chat_at_the_message_that_was_found_also_by_keys_that_are_read_together(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     one, messages = long_chat(turns=60)
@@ -196,7 +196,7 @@ async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
         opened.press_at_once("slash", *"needle", "enter", "enter")
         await opened.back_in_chat()
         await opened.shows("Needle")
-        assert view.selected == found.id, "also of keys that are read together"
+        await opened.until(lambda: view.selected == found.id)
 
 
 async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(

@@ -161,7 +161,7 @@ async def test_every_screen_can_be_read(
         await chat.until(lambda: compare.record is not None)
         await assert_readable(chat, "a comparison")
         await chat.press("escape")
-        await chat.type("/sweep length=1-3 repeats=1")
+        await chat.type("/sweep length=1-2 repeats=1")
         sweep = await chat.reached(CompareScreen)
         await chat.until(lambda: sweep.record is not None)
         await assert_readable(chat, "a sweep")
