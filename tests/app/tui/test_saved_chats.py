@@ -252,8 +252,8 @@ async def test_an_empty_chat_offers_the_chat_that_f7_opens_and_a_deleted_one_com
         await opened.shows("F7 goes on with 'Old'")
         assert texts(opened) == [] and [one.id for one, _ in saved(tmp_path)] == ["c1"]
         await opened.type("/undo")
-        await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 2)
         await opened.noticed("'hello' is back.")
+        await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 2)
         await opened.type("/delete")
         await opened.shows("F7 goes on with 'Old'")
         await opened.press("f7")
