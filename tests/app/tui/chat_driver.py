@@ -132,11 +132,7 @@ async def until_quiet(app: ChatApp, *_: float) -> None:
     quiet = 0
     await asyncio.sleep(0.01)
     while quiet < 3 and time.monotonic() < end:
-        widgets = [
-            app,
-            *(widget for screen in app.screen_stack for widget in screen.walk_children(with_self=True)),
-        ]
-        quiet = 0 if any(widget.message_queue_size for widget in widgets) else quiet + 1
+        quiet = 0 if any(node.message_queue_size for node in (app, *app._registry)) else quiet + 1
         await asyncio.sleep(0)
 
 

@@ -4,13 +4,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from app.engine.events import Mark, Piece
-from app.tui.widgets.answer import Answer
 from mlx_spec.types import Options
 from tests.app.tui.chat_driver import OpenChat, shown
 from tests.app.tui.test_chat import TEXT
-
-MARKS: tuple[Mark, ...] = ("accepted", "bonus", "plain", "bonus")
+from tests.app.tui.test_pasted_text import LONG, paste
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
@@ -38,14 +35,17 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
 
 
-async def test_leaving_an_edit_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
+async def test_leaving_an_edit_brings_back_what_was_being_written_and_pasted(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("one")
+        prompt = chat.app.chat.prompt
+        await paste(chat, LONG)
         chat.area.load_text("half a thought")
         await chat.edit()
+        await chat.until(lambda: chat.area.text == "one" and not prompt.attachments)
         await chat.press("escape")
         await chat.until(lambda: chat.app.state.editing is None)
-        assert chat.area.text == "half a thought"
+        assert chat.area.text == "half a thought" and len(prompt.attachments) == 1
         await chat.edit()
         await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
         await chat.press("x", "ctrl+n")
@@ -123,18 +123,6 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert copied[1].startswith("<think>one two three</think>So it is:")
         await chat.type("/think")
         await chat.shows("one two three")
-
-
-async def test_a_visible_character_of_several_tokens_is_drawn_whole(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        texts = ("a👩", "\u200d💻 🇩", "🇪🇫🇷 e", "\u0301 مرحبا")
-        pieces = [Piece(text, mark) for text, mark in zip(texts, MARKS, strict=True)]
-        answer = Answer(pieces, marks=True)
-        await chat.app.chat.transcript.mount(answer)
-        await chat.until(lambda: answer.size.height > 0)
-        drawn = [segment.text for segment in answer.render_line(0)]
-        for whole in ("👩\u200d💻", "🇩🇪", "🇫🇷", "e\u0301", "مرحبا"):
-            assert any(whole in text for text in drawn), (whole, drawn)
 
 
 async def test_the_prompt_can_be_written_in_the_persons_editor(

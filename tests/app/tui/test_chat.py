@@ -21,13 +21,11 @@ def brightness(answer: Answer) -> float:
     return sum(style.color.triplet)
 
 
-async def test_an_empty_chat_names_the_pair_and_who_drafts_for_it(open_chat: OpenChat) -> None:
+async def test_an_empty_chat_names_pair_and_drafters_and_prompts_are_answered_with_drafting_and_without(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.shows("scripted · 1.0 MB · test (cpu)", "drafters: lookup, model")
-
-
-async def test_prompts_are_answered_with_drafting_and_marks_and_without(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
         answer = await chat.ask("hello")
         await chat.until(lambda: answer.size.height > 1)
         assert answer.text == TEXT and not chat.growing
@@ -164,15 +162,23 @@ async def test_documents_that_are_indexed_are_named_and_stay_when_the_pair_chang
         assert link.state == "ready"
 
 
-async def test_another_pair_ends_an_answer_and_leaves_an_edit_alone(open_chat: OpenChat) -> None:
+async def test_another_pair_ends_an_answer_and_leaves_the_conversation_and_an_edit_alone(
+    open_chat: OpenChat,
+) -> None:
     pairs = [pair for pair in all_pairs() if pair.name != "builtin"]
     async with open_chat() as chat:
+        await chat.ask("hello")
+        chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
+        await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
+        await chat.shows("context ~16/")  # the count of the pair before is an estimate for this one
         await chat.stream()
+        await chat.shows("context 1")
         await chat.type("later")
         chat.app.opener.use(pairs[0])
-        await chat.until(lambda: len(chat.answers) == 2)
-        stopped, later = (chat.app.state.conversation.path[place].facts for place in (1, 3))
-        assert stopped is not None and (stopped.pair, stopped.finish) == ("scripted", "cancelled")
+        await chat.until(lambda: len(chat.answers) == 3)
+        assert chat.prompts == ["hello", "slow", "later"]
+        stopped, later = (chat.app.state.conversation.path[place].facts for place in (3, 5))
+        assert stopped is not None and (stopped.pair, stopped.finish) == ("other", "cancelled")
         assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
         await chat.type("/edit")
         await chat.until(lambda: chat.app.state.editing is not None)

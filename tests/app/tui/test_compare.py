@@ -27,11 +27,13 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
     return screen, screen.record
 
 
-async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness(open_chat: OpenChat) -> None:
+async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_has_ratio_and_sameness(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.press("f5")
         await chat.noticed("no prompt to compare")
-        answer = await chat.ask("hello")
+        answer = await chat.ask("think")
         screen, record = await compared(chat)
         assert record.repeats == 3
         (place,) = record.drafting
@@ -44,7 +46,7 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
             await chat.until(
                 lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40),
             )
-        assert "accepted 3 of 3" in str(panes[1].border_subtitle)
+        assert "accepted 2 of 2" in str(panes[1].border_subtitle)
         for size, large in (((120, 24), True), ((40, 24), False), ((120, 12), False)):
             await chat.pilot.resize_terminal(*size)
             ratio, words = screen.query_one("#ratio", Digits), screen.query_one("#verdict", Static)
@@ -52,23 +54,16 @@ async def test_both_runs_fill_their_panes_and_the_verdict_has_ratio_and_sameness
             assert ratio.value == "2.00x"
             assert ("2.00x faster, same text" in str(words.content)) is not large
             assert "2.00 to 2.00 over 3 repeats" in str(words.content)
+        await chat.pilot.resize_terminal(44, 18)
+        await chat.until(lambda: all(pane.max_scroll_y > 0 for pane in panes))
+        await chat.press(*["pageup"] * 9)
+        await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes))
+        await chat.press("pagedown")
+        await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes))
         await chat.press("escape")
         await chat.back_in_chat()
         assert any("2.00 times as fast" in notice and "identical" in notice for notice in chat.notices)
         assert len(chat.prompts) == 1
-
-
-async def test_page_keys_scroll_both_texts_together(open_chat: OpenChat) -> None:
-    async with open_chat(size=(44, 18)) as chat:
-        await chat.ask("think")
-        screen, record = await compared(chat)
-        scrolls = list(screen.query(ComparePane).results())
-        await chat.until(lambda: all(scroll.max_scroll_y > 0 for scroll in scrolls))
-        # The pane scrolled to the end of a text longer than itself.
-        await chat.press(*["pageup"] * 9)
-        await chat.until(lambda: all(scroll.scroll_y == 0 for scroll in scrolls))
-        await chat.press("pagedown")
-        await chat.until(lambda: all(scroll.scroll_y > 0 for scroll in scrolls))
 
 
 async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_chat: OpenChat) -> None:
@@ -95,8 +90,10 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
 
 
 async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
-    open_chat: OpenChat, tmp_path: Path
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.compare.request.SWEEP_LENGTHS", (None, 0, 1))
+    monkeypatch.setattr("app.compare.request.COMPARE_REPEATS", 1)
     (tmp_path / "notes.txt").write_text("what the notes say")
     async with open_chat() as chat:
         chat.app.chat.prompt.attach(attach(tmp_path / "notes.txt", None))
@@ -162,7 +159,7 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await chat.ask("hello")
 
         async def swept(runs: int) -> CompareScreen:
-            await chat.type("/sweep length=1-8 repeats=40")
+            await chat.type("/sweep length=1-4 repeats=50")
             screen = await chat.reached(CompareScreen)
             await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
             return screen
@@ -170,12 +167,12 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
-        screen = await swept(9)
+        screen = await swept(5)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
         await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
-        assert screen.record is not None and len(screen.record.settings) == 9
+        assert screen.record is not None and len(screen.record.settings) == 5
         await chat.press("escape")
         await swept(1)
         await chat.press("f2")

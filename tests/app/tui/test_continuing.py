@@ -12,7 +12,9 @@ from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import put
 
 
-async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(open_chat: OpenChat) -> None:
+async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is_left_by_a_failure(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(options=Options(max_tokens=2)) as chat:
         first = await chat.ask("echo x")
         assert first.text == "echo x|" and "length limit" in first.stats
@@ -28,6 +30,13 @@ async def test_a_stopped_answer_is_written_on_and_a_failure_leaves_it_as_it_was(
         await chat.type("/continue")
         await chat.noticed("scripted failure")
         assert chat.answers[-1].text == before
+        await chat.type("/max-tokens 4")
+        assert "cut at the length limit" in (await chat.ask("full")).stats
+        for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
+            await chat.type(f"/max-tokens {limit}")
+            await chat.type("/continue")
+            await chat.until(lambda count=f"{tokens} tokens": count in chat.answers[-1].stats)
+            assert why in chat.answers[-1].stats
 
 
 async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open_chat: OpenChat) -> None:
@@ -91,14 +100,3 @@ async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat
         assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
         assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
         await chat.shows(f"context {10 + 2 * taken}/")
-
-
-async def test_a_continued_answer_names_the_limit_that_cut_it(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(max_tokens=4)) as chat:
-        assert "cut at the length limit" in (await chat.ask("full")).stats
-        for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
-            await chat.type(f"/max-tokens {limit}")
-            await chat.type("/continue")
-            count = f"{tokens} tokens"
-            await chat.until(lambda count=count: any(count in answer.stats for answer in chat.answers))
-            assert why in chat.answers[-1].stats

@@ -157,10 +157,6 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         assert hub.sent_bytes == sum(len(one["model.safetensors"]) for one in files) - came
         await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
 
-    async with open_chat() as chat:
-        await open_pairs(chat, FIRST)
-        assert chat.app.pulls.jobs == [] and not any("Downloads" in notice for notice in chat.notices)
-
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)

@@ -39,7 +39,9 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
         assert chat.answers[2].text == TEXT and chat.prompts == ["slow", "between answers", "again"]
 
 
-async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> None:
+async def test_a_failed_answer_gives_the_prompt_back_behind_up_where_another_is_written(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("fail")
         await chat.settled()
@@ -47,6 +49,15 @@ async def test_a_failed_answer_gives_the_prompt_back(open_chat: OpenChat) -> Non
         assert chat.area.text == "fail" and chat.prompts == []
         await chat.shows("● scripted")
         assert "reading" not in chat.screen
+        chat.area.clear()
+        await chat.stream("hold")
+        await chat.type("fail")
+        chat.app.chat.prompt.fill("next")
+        await chat.press("escape")
+        await chat.noticed("A prompt that waited was not sent. Up brings the text back.")
+        assert chat.area.text == "next"
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "fail")
 
 
 async def test_a_pair_that_cannot_load_is_told_once_with_what_to_do(open_chat: OpenChat) -> None:

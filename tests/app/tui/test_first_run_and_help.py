@@ -159,14 +159,14 @@ async def helped(chat: Chat, close: str = "escape") -> str:
 
 
 async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 180)) as chat:
+    async with open_chat(size=(100, 160)) as chat:
         shown = await helped(chat)
         for text in ("While you write", "/compare", "/draft on|off", "Everywhere", "F4", "Ctrl+Q",
                      "Empty the prompt; twice: leave", "earlier prompts", "word for word"):  # fmt: skip
             assert text in shown, text
         await chat.pilot.resize_terminal(80, 24)
         assert "Everywhere" not in await helped(chat), "there is more below"
-        await chat.pilot.resize_terminal(100, 70)
+        await chat.pilot.resize_terminal(100, 45)
         await chat.press("f2")
         await chat.reached(PairsScreen)
         shown = await helped(chat)

@@ -13,7 +13,7 @@ from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.item_line import SEPARATOR, fitting
 from mlx_spec.stats import summarise
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
 def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed: bool = False) -> AnswerLog:
@@ -96,15 +96,19 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
-async def test_an_answer_stopped_while_the_prompt_was_read_has_no_first_token_and_its_context_stays(
+async def test_an_answer_stopped_while_the_prompt_was_read_has_its_context_no_first_token_and_no_rounds(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat() as chat:
         await chat.type("read")
         await chat.shows("reading 10/10")
+        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
         await chat.press("escape")
         await chat.shows("stopped by you before the first token")
         assert "first token 0" not in chat.screen and "context 10/4096" in chat.screen
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "F8 Rounds" not in keys_shown(chat))
+        await chat.press("f8")
+        await chat.noticed("no rounds")
         await chat.type("/new")
         await chat.press("f7")
         await chat.shows("stopped by you before the first token", "context ~1/4096")

@@ -1,7 +1,6 @@
 """The last line of a screen shows whole keys, and the important ones at any width."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from app.chat.pull_queue import PullJob
 from app.tui.screens.chat import ChatScreen
@@ -10,7 +9,6 @@ from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.transcript import Transcript
 from models.pairs.catalogue import find
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.pairs_driver import open_pairs
@@ -38,36 +36,15 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         await chat.until(lambda: "Esc Stop" in keys_shown(chat))
         await chat.press("escape")
         await chat.until(lambda: keys_shown(chat) == idle)
-        for columns in (40, 100):
-            await chat.pilot.resize_terminal(columns, 24)
-            await chat.until(lambda: "F1 Help" in keys_shown(chat))
-            await chat.pilot.pause()
-            line = chat.app.screen.query_one(KeyLine)
-            drawn = "".join(segment.text for segment in line.render_line(0))
-            await chat.pilot.hover(line, (drawn.index("Draft"), 0))
-            assert line.tooltip == "Switch drafting on or off for the next answer"
-            await chat.pilot.click(line, (drawn.index("Help"), 0))
-            await chat.reached(HelpScreen)
-            await chat.press("escape")
-            await chat.back_in_chat()
-
-
-async def test_the_line_follows_the_width_the_focus_and_the_keymap(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f11'\napp.help = 'f12'\n")
-    async with open_chat(size=(40, 24)) as chat:
-        await chat.type("hold")
-        await chat.until(lambda: keys_shown(chat) == "F4 Draft F6 Chats F11 Stop F12 Help")
-        await chat.press("f11")
-        await chat.until(lambda: "Stop" not in keys_shown(chat))
-        await chat.pilot.resize_terminal(80, 24)
-        await chat.until(lambda: "F2 Pairs ^Q Quit" in keys_shown(chat))
-        chat.app.chat.query_one(Transcript).focus()
-        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
-        assert "Esc Stop / back" in keys_shown(chat) and "F12 Help" in keys_shown(chat)
-        await chat.press("tab")
-        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
+        await chat.pilot.resize_terminal(40, 24)
+        await chat.until(lambda: "F1 Help" in keys_shown(chat))
+        await chat.pilot.pause()
+        line = chat.app.screen.query_one(KeyLine)
+        drawn = "".join(segment.text for segment in line.render_line(0))
+        await chat.pilot.hover(line, (drawn.index("Draft"), 0))
+        assert line.tooltip == "Switch drafting on or off for the next answer"
+        await chat.pilot.click(line, (drawn.index("Help"), 0))
+        await chat.reached(HelpScreen)
 
 
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
@@ -75,6 +52,9 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.ask("think")
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
+        await chat.press("tab")
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "e Edit" not in keys_shown(chat))
+        await chat.press("tab")
         await chat.press("c")
         await chat.noticed("This answer is complete.")
         await chat.press("r")
@@ -91,36 +71,17 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.until(lambda: "Continue" in keys_shown(chat))
 
 
-async def test_an_empty_list_of_chats_offers_nothing_to_do_with_a_chat(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.press("f6")
-        await chat.reached(SessionsScreen)
-        await chat.shows("No chats yet.")
-        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
-        await chat.until(lambda: keys_shown(chat) == nothing)
-        await chat.press("escape")
-        await chat.ask("hello")
-        await chat.press("f6")
-        await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
-        await chat.press("d")
-        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
-
-
-async def test_the_pairs_do_not_offer_to_open_the_pairs(open_chat: OpenChat) -> None:
-    async with open_chat(size=(120, 24)) as chat:
-        await chat.until(lambda: "F2 Pairs" in keys_shown(chat))
-        await open_pairs(chat)
-        await chat.until(lambda: "Own pair" in keys_shown(chat))
-        assert "F2" not in keys_shown(chat)
-
-
-async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(open_chat: OpenChat) -> None:
+async def test_the_pairs_offer_to_cancel_resume_and_remove_what_there_is_and_not_to_open_the_pairs(
+    open_chat: OpenChat,
+) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
 
     async with open_chat(size=(120, 24), pair="builtin") as chat:
+        await chat.until(lambda: "F2 Pairs" in keys_shown(chat))
         screen = await open_pairs(chat)
         await chat.until(lambda: "Own pair" in keys_shown(chat) and not offered())
+        assert "F2" not in keys_shown(chat)
         job = PullJob(find("qwen3-8b").spec, "paused")
         chat.app.pulls.jobs.append(job)
         await chat.until(lambda: offered() == {"Cancel", "Resume"})
@@ -132,8 +93,16 @@ async def test_the_pairs_offer_to_cancel_resume_and_remove_only_what_there_is(op
         await chat.until(lambda: offered() == {"Remove"})
 
 
-async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(open_chat: OpenChat) -> None:
+async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_at_any_width_the_way_back(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 40)) as chat:
+        await chat.press("f6")
+        await chat.reached(SessionsScreen)
+        await chat.shows("No chats yet.")
+        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
+        await chat.until(lambda: keys_shown(chat) == nothing)
+        await chat.press("escape")
         await chat.ask("hello")
         await chat.press("f8")
         await chat.reached(InspectorScreen)
@@ -141,9 +110,11 @@ async def test_lists_name_the_keys_they_pass_on_and_at_any_width_the_way_back(op
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
         await chat.press("escape", "f6")
         await chat.reached(SessionsScreen)
-        await chat.until(lambda: "r Rename" in keys_shown(chat))
+        await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
         assert "Enter" not in keys_shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
+        await chat.press("d")
+        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
         for screen in (SessionsScreen, PairsScreen):
             await chat.reached(screen)
             for columns in (40, 80, 120):

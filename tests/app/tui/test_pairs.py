@@ -17,7 +17,6 @@ from app.tui.widgets.pair_rows import about, memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
-from models.pairs.pair import PairSpec
 from models.speed.chips import find_chip
 from models.speed.fit import Fit
 from models.speed.roofline import expect
@@ -62,17 +61,14 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.back_in_chat()
 
 
-async def test_what_its_keys_do_may_be_asked_before_the_list_is_there(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        chat.app.push_screen(PairsScreen())
-        assert not chat.app.applies("remove") and chat.app.applies("choose")
-        await chat.reached(PairsScreen)
-
-
 async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(100, 40), pair="builtin") as chat:
+        chat.app.push_screen(PairsScreen())
+        assert not chat.app.applies("remove") and chat.app.applies("choose"), "asked before the list is there"
+        await chat.reached(PairsScreen)
+        await chat.press("escape")
         screen = await open_pairs(chat, "builtin")
         options = screen.query_one(OptionList)
         assert str(options.get_option_at_index(0).prompt) == "On this machine"
@@ -117,18 +113,6 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         assert not installed(find(FIRST).spec)
         await chat.type(f"/remove {SECOND}")
         await chat.noticed("nothing to remove")
-
-
-async def test_choosing_another_pair_keeps_the_conversation(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
-        await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
-        # The previous pair's count is an estimate for this one.
-        await chat.shows("context ~16/")
-        await chat.ask("again")
-        await chat.shows("context 1")
-        assert chat.prompts == ["hello", "again"]
 
 
 def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source() -> None:

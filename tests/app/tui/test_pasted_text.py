@@ -15,7 +15,9 @@ async def paste(chat: Chat, text: str) -> None:
     await chat.pilot.pause()
 
 
-async def test_a_long_paste_goes_with_the_prompt_and_stays_out_of_the_way(open_chat: OpenChat) -> None:
+async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_and_backspace_drops_it(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.press(*"echo")
         await paste(chat, LONG)
@@ -27,50 +29,40 @@ async def test_a_long_paste_goes_with_the_prompt_and_stays_out_of_the_way(open_c
         await chat.until(lambda: not chat.app.chat.query_one(AttachmentList).display)
         [prompt, _] = chat.app.state.conversation.path
         assert prompt.text == "echo" and prompt.attachments[0].text == LONG
-
-
-@pytest.mark.parametrize("how", ["a key", "a click"])
-async def test_a_long_paste_is_opened_on_demand(open_chat: OpenChat, how: str) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.press(*"ab", "left")
-        await paste(chat, LONG)
-        await paste(chat, "x" * 6000)
-        await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
-        if how == "a key":
-            await chat.press("ctrl+s")
-        else:
-            await chat.pilot.click(AttachmentList)
-        await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
-        assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
-
-
-async def test_a_long_paste_alone_is_the_prompt_and_backspace_drops_it(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
         await paste(chat, LONG)
         await chat.press("backspace")
         assert not chat.app.chat.prompt.attachments and not chat.area.text
         await paste(chat, LONG)
         await chat.press("enter")
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.prompts == [LONG]
+        await chat.until(lambda: len(chat.answers) == 2)
+        assert chat.prompts == ["echo", LONG]
 
 
-async def test_what_is_pasted_among_the_messages_goes_to_the_prompt(open_chat: OpenChat) -> None:
+async def test_a_long_paste_is_opened_by_a_key_or_a_click(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        for key in ("ctrl+s", ""):
+            await chat.press(*"ab", "left")
+            await paste(chat, LONG)
+            await paste(chat, "x" * 6000)
+            await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
+            await (chat.press(key) if key else chat.pilot.click(AttachmentList))
+            await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
+            assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
+            chat.area.clear()
+
+
+async def test_what_is_pasted_among_the_messages_goes_to_the_prompt_a_short_text_as_it_is(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press("tab")
         assert chat.app.focused is chat.app.chat.transcript
         await paste(chat, "e r y")
         await chat.until(lambda: chat.area.text == "e r y" and chat.app.focused is chat.area)
-        await paste(chat, " once")
-        assert chat.area.text == "e r y once"
-
-
-async def test_a_short_paste_is_text(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        text = "\n".join(["word"] * LONGEST_LINES)
-        await paste(chat, text)
-        await chat.until(lambda: chat.area.text == text)
+        short = "\n".join(["word"] * LONGEST_LINES)
+        await paste(chat, short)
+        await chat.until(lambda: chat.area.text == f"e r y{short}")
         assert not chat.app.chat.prompt.attachments
 
 
@@ -91,17 +83,3 @@ async def test_ctrl_c_takes_a_long_paste_away_with_the_text_and_up_brings_both_b
         await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
         await chat.press("down", "down")
         assert not chat.area.text and not prompt.attachments
-
-
-async def test_a_long_paste_waits_with_its_text_while_an_earlier_prompt_is_edited(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await paste(chat, LONG)
-        await chat.press(*"see")
-        await chat.app.action_command("edit")
-        prompt = chat.app.chat.prompt
-        await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
-        await chat.press("escape")
-        await chat.until(lambda: chat.area.text == "see" and len(prompt.attachments) == 1)

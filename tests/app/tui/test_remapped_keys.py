@@ -76,12 +76,12 @@ def other_keys() -> dict[str, str]:
     return keys
 
 
-async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one(
+async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_screen_or_the_help(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     keys = other_keys()
     table = "\n".join(f'{binding} = "{key}"' for binding, key in keys.items())
-    (tmp_path / "config.toml").write_text(f"[keys]\n{table}\n")
+    (tmp_path / "config.toml").write_text(f"marks = true\n[keys]\n{table}\n")
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
     async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
@@ -109,6 +109,10 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
 
         await look("the empty chat")
         await help_on("the prompt")
+        await opened.press("h", "i", "enter", "y", "f4")
+        assert opened.area.text == "hi\ny" and opened.app.state.settings.drafts, "shipped keys do nothing now"
+        await opened.press(keys["chat.draft"])
+        await opened.until(lambda: not opened.app.state.settings.drafts)
         await send("slow")
         await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
         await send("next")
@@ -118,6 +122,7 @@ async def test_with_every_key_remapped_no_screen_and_no_help_names_a_shipped_one
         await look("a refusal")
         await opened.press(keys["chat.stop"])
         await opened.until(lambda: any(a.text.startswith("The target") for a in opened.answers))
+        assert opened.answers[0].marks, "as config.toml says"
         await opened.settled()
         await opened.press(keys["prompt.browse"])
         await help_on("the messages")

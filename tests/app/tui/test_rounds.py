@@ -61,17 +61,6 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
     assert span.start <= 2 * width and "\x1b" not in shown.plain
 
 
-async def test_an_answer_that_ended_before_its_first_round_offers_none(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 24)) as chat:
-        await chat.type("read")
-        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
-        await chat.press("escape")
-        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
-        assert "F8 Rounds" not in keys_shown(chat)
-        await chat.press("f8")
-        await chat.noticed("no rounds")
-
-
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24), process=True) as chat:
         await chat.type("read")
@@ -88,11 +77,14 @@ async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_ch
         await chat.back_in_chat()
 
 
-async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(open_chat: OpenChat) -> None:
+async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_and_to_the_next_answer(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.press("f8")
         await chat.noticed("no rounds")
         await chat.type("slow")
+        await chat.type("hello")  # waits for its turn
         logs = chat.app.state.logs
         await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
         screen = await inspect(chat)
@@ -106,9 +98,16 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them(
         assert rows.highlighted == 1
         shown = screen.query_one("#rounds-text", Static)
         await chat.until(lambda: " what the draft guessed" in str(shown.content))
+        chat.app.chat.action_stop()
+        title = screen.query_one("#rounds-title", Static)
+        await chat.until(lambda: "Answer 1 of 2" in str(title.content))
+        await chat.press("right")
+        await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
 
 
-async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: OpenChat) -> None:
+async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_in_one_column(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 20)) as chat:
         await chat.type("/system In Latin.")
         await chat.ask("hello")
@@ -126,23 +125,8 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted(open_chat: Ope
         await chat.type("/stats")
         await chat.reached(TotalsScreen)
         await chat.shows("3 of 3 (100%)", "In Latin.")
-
-
-async def test_an_answer_that_begins_while_rounds_are_looked_at_can_be_walked_to(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.type("slow")
-        await chat.type("hello")  # waits for its turn
-        screen = await inspect(chat)
-        title = screen.query_one("#rounds-title", Static)
-        await chat.until(lambda: "Answer 1 of 2" in str(title.content))
-        await chat.press("right")
-        await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
-
-
-async def test_the_tokens_of_all_rounds_begin_in_one_column(open_chat: OpenChat) -> None:
-    long = replace(drafted(0), drafted=(" a",) * 13)
-    logs = [log_of(plain(0.02), drafted(0), long)]
-    async with open_chat() as chat:
+        long = replace(drafted(0), drafted=(" a",) * 13)
+        logs = [log_of(plain(0.02), drafted(0), long)]
         await chat.push(InspectorScreen(lambda: logs))
         await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
 

@@ -112,31 +112,22 @@ async def test_an_answer_is_on_disk_while_it_grows_and_leaving_keeps_every_word_
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
 
 
-async def test_prompts_that_wait_or_are_half_written_are_behind_up_later(open_chat: OpenChat) -> None:
-    async def up(*expected: str) -> None:
-        for text in expected:
-            await opened.press("up")
-            await opened.until(lambda text=text: opened.area.text == text)
-
-    async def one_waits() -> None:
+async def test_prompts_that_wait_or_are_half_written_are_behind_up_in_a_new_chat_later(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as opened:
         await opened.type("slow")
         await opened.type("waits\na line")
         await opened.until(lambda: len(opened.app.state.queued) == 1)
-
-    async with open_chat() as opened:
-        await one_waits()
-        await opened.press("ctrl+n")
-        await opened.noticed("A prompt that waited was not sent.")
-        await up("waits\na line")
-        opened.area.clear()
-        await one_waits()
         opened.app.chat.prompt.fill("half a th")
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
     async with open_chat() as opened:
         await opened.until(lambda: opened.app.chat.prompt.past._texts[-1:] == ["half a th"])
         opened.app.chat.prompt.fill("new")
-        await up("half a th", "waits\na line")
+        for text in ("half a th", "waits\na line"):
+            await opened.press("up")
+            await opened.until(lambda text=text: opened.area.text == text)
         await opened.press("up", "up")
         await opened.until(lambda: opened.area.text == "slow")
         await opened.press(*["down"] * 4)
@@ -163,24 +154,6 @@ async def test_a_clock_that_jumps_loses_and_reorders_nothing(
     assert [message.text for message in kept[1][1]][::2] == ["hello 0", "hello 1", "hello 2"]
 
 
-async def test_the_chat_in_view_is_exported_deleted_and_brought_back(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    async with open_chat() as opened:
-        await opened.ask("hello")
-        await opened.type(f"/export md {tmp_path / 'one.txt'}")
-        await opened.until(lambda: (tmp_path / "one.txt").exists())
-        assert (tmp_path / "one.txt").read_text().startswith("# hello")
-        await opened.type(f"/export {tmp_path}/gone/x.md")
-        await opened.until(lambda: f"there is no folder {tmp_path}/gone." in opened.notices[-1])
-        await opened.type("/delete")
-        await opened.noticed("Deleted")
-        assert texts(opened) == [] and saved(tmp_path) == []
-        await opened.type("/undo")
-        await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 1)
-        await opened.noticed("'hello' is back.")
-
-
 async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces_one(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +167,10 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         for name in ("hello.md", "hello-2.md"):
             await opened.type("/export")
             await opened.noticed(f"Written to {exports / name}.")
+        await opened.type("/export md some.txt")
+        await opened.noticed(f"Written to {here / 'some.txt'}.")
+        await opened.type("/export gone/x.md")
+        await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
         (here / "mine.md").write_text("mine")
         for key, outcome in (("n", "mine.md is as it was"), ("y", f"Written to {here / 'mine.md'}")):
             assert (here / "mine.md").read_text() == "mine"
@@ -204,7 +181,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
             await opened.noticed(outcome)
         assert (here / "mine.md").read_text().startswith("# hello")
     assert sorted(file.name for file in exports.iterdir()) == ["hello-2.md", "hello.md"]
-    assert [file.name for file in here.iterdir()] == ["mine.md"]
+    assert sorted(file.name for file in here.iterdir()) == ["mine.md", "some.txt"]
+    assert (here / "some.txt").read_text().startswith("# hello")
 
 
 async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_told_to_keep(
@@ -268,7 +246,9 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
 
 
-async def test_an_empty_chat_offers_the_chat_that_f7_opens(open_chat: OpenChat, tmp_path: Path) -> None:
+async def test_an_empty_chat_offers_the_chat_that_f7_opens_and_a_deleted_one_comes_back(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
     put(tmp_path, (chat("c1", "Old", leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     async with open_chat() as opened:
         await opened.shows("F7 goes on with 'Old'")
@@ -277,6 +257,12 @@ async def test_an_empty_chat_offers_the_chat_that_f7_opens(open_chat: OpenChat, 
         await opened.shows("F7 goes on with 'hello'")
         await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        await opened.type("/delete")
+        await opened.shows("F7 goes on with 'Old'")
+        assert texts(opened) == [] and [one.id for one, _ in saved(tmp_path)] == ["c1"]
+        await opened.type("/undo")
+        await opened.noticed("'hello' is back.")
+        await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 2)
         await opened.type("/delete")
         await opened.shows("F7 goes on with 'Old'")
         await opened.press("f7")

@@ -171,14 +171,13 @@ async def open_hit(opened: OpenedChat, words: str) -> None:
     await opened.back_in_chat()
 
 
-@pytest.mark.parametrize("size", [(100, 30), (40, 20)])
-async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
-    open_chat: OpenChat, tmp_path: Path, size: tuple[int, int]
+async def test_a_hit_opens_the_chat_at_the_message_that_was_found_also_by_keys_that_are_read_together(
+    open_chat: OpenChat, tmp_path: Path
 ) -> None:
     one, messages = long_chat(turns=60)
-    found = replace(messages[41], text="\n\n".join(["hay"] * 100 + ["the Needle is here"] + ["hay"] * 100))
+    found = replace(messages[41], text="\n\n".join(["hay"] * 30 + ["the Needle is here"] + ["hay"] * 30))
     put(tmp_path, (one, [*messages[:41], found, *messages[42:]]))
-    async with open_chat(size=size) as opened:
+    async with open_chat(size=(40, 20)) as opened:
         await open_hit(opened, "needle")
         view = opened.app.chat.transcript
         await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
@@ -192,19 +191,12 @@ async def test_a_hit_opens_the_chat_at_the_message_that_was_found(
         await opened.press("escape")
         await opened.until(lambda: view.is_vertical_scroll_end)
         assert opened.app.focused is opened.area
-
-
-async def test_a_search_and_two_enters_in_one_read_open_the_first_hit(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    one, messages = long_chat(turns=60)
-    put(tmp_path, (one, [*messages[:41], replace(messages[41], text="the needle"), *messages[42:]]))
-    async with open_chat(size=(100, 30)) as opened:
-        await opened.press("f6")
-        await opened.reached(SessionsScreen)
+        await opened.pilot.resize_terminal(100, 30)
+        await open_list(opened)
         opened.press_at_once("slash", *"needle", "enter", "enter")
         await opened.back_in_chat()
-        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+        await opened.shows("Needle")
+        await opened.until(lambda: view.selected == found.id)
 
 
 async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(

@@ -34,9 +34,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
-        for rows, height in ((24, 12), (48, 19), (24, 12)):
+        for rows, height in ((24, 12), (48, 19)):
             await chat.pilot.resize_terminal(80, rows)
             await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        await chat.pilot.resize_terminal(80, 24)
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
@@ -80,7 +81,7 @@ async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts
         await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
         await chat.press("escape")
         await chat.ask("hello, and then more than a line of the list has room for")
-        await compared(chat)
+        await compared(chat, "/sweep length=1 repeats=1")
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from textual.app import App
@@ -160,7 +161,7 @@ async def test_every_screen_can_be_read(
         await chat.until(lambda: compare.record is not None)
         await assert_readable(chat, "a comparison")
         await chat.press("escape")
-        await chat.type("/sweep length=1-3 repeats=1")
+        await chat.type("/sweep length=1-2 repeats=1")
         sweep = await chat.reached(CompareScreen)
         await chat.until(lambda: sweep.record is not None)
         await assert_readable(chat, "a sweep")
@@ -202,28 +203,27 @@ async def test_another_theme_leaves_no_colour_of_the_one_before_in_chat_palette_
         styles = [segment.style for segment in drawn if segment.style and not segment.text.isspace()]
         return {c.get_truecolor().hex for style in styles for c in (style.color, style.bgcolor) if c}
 
-    async def no_colour_is_left() -> None:
-        for theme in (LIGHT, DARK):
-            await chat.pilot.pause(0.1)
-            before = colours()
-            chat.app.theme = theme.name
-            await chat.until(lambda before=before: before.isdisjoint(colours()))
+    async def no_colour_is_left(theme: Theme) -> None:
+        await chat.pilot.pause(0.1)
+        before = colours()
+        chat.app.theme = theme.name
+        await chat.until(lambda: before.isdisjoint(colours()))
 
     async with open_chat((100, 40)) as chat:
         await chat.ask("markdown")
         chat.app.chat.view.show_marks(True)
         await chat.shows("accepted drafted")
-        await no_colour_is_left()
+        await no_colour_is_left(LIGHT)
         await chat.press("ctrl+p")
         await chat.reached(Palette)
         await chat.shows("Search for commands", "/compare")
-        await no_colour_is_left()
+        await no_colour_is_left(DARK)
         await chat.press("escape")
         await chat.type("/sweep length=1-2 repeats=1")
         sweep = await chat.reached(CompareScreen)
         await chat.until(lambda: sweep.record is not None)
         await chat.shows("draft length (0: plain)")
-        await no_colour_is_left()
+        await no_colour_is_left(LIGHT)
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,30 @@ async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(
             await assert_readable(chat, f"the pairs in {name}")
 
 
-async def test_the_list_of_themes_begins_with_our_own_and_names_the_one_in_use(open_chat: OpenChat) -> None:
-    async with open_chat((80, 24)) as chat:
+async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("# mine\nmarks = true  # always\ntheme = 'nordd'\n")
+    async with open_chat() as chat:
+        await chat.noticed("nord?")
+        assert chat.app.theme == "mlx-spec"
         await chat.type("/theme")
+        await chat.reached(Palette)
         await chat.shows("mlx-spec-light", "ansi-dark")
         rows = [row.strip() for row in chat.screen.splitlines()]
         first = rows.index("mlx-spec")
-        assert rows[first + 1 : first + 4] == ["in use", "mlx-spec-light", "ansi-dark"]
+        assert rows[first + 1 : first + 4] == ["in use", "mlx-spec-light", "ansi-dark"], "our own come first"
+        await chat.press(*"gruvbox")
+        options = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: options.option_count == 1)
+        await chat.press("enter")
+        await chat.until(lambda: chat.app.theme == "gruvbox")
+        await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
+    assert file.read_text() == '# mine\nmarks = true  # always\ntheme = "gruvbox"\n'
+    async with open_chat() as chat:
+        assert chat.app.theme == "gruvbox"
+        file.write_text("theme = [")
+        chat.app.theme = "nord"
+        await chat.noticed("nord is used until you leave")
+    assert file.read_text() == "theme = ["

@@ -1,7 +1,5 @@
 """A conversation of thousands of messages: only those around the view have widgets, and nothing jumps."""
 
-import pytest
-
 from app.history.records import Chat as StoredChat
 from app.history.records import ChatMessage
 from app.tui.widgets.message import UserMessage
@@ -82,15 +80,16 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         assert view.is_vertical_scroll_end, "where all was in view, the end is still followed"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat, size) -> None:
+async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat) -> None:
     def is_centred() -> bool:
         welcome, room = opened.app.chat.welcome.region, opened.app.chat.transcript.content_region
         above, below = welcome.y - room.y, room.bottom - welcome.bottom
         return welcome.height > 0 and abs(above - below) <= 1
 
-    async with open_chat(size=size) as opened:
+    async with open_chat(size=(200, 60)) as opened:
         await opened.until(is_centred)
+        await opened.pilot.resize_terminal(80, 24)
+        await opened.until(lambda: opened.app.chat.transcript.size.width < 100 and is_centred())
         await opened.press("ctrl+end")
         await opened.until(is_centred)
         await opened.ask("hello")

@@ -184,15 +184,3 @@ def test_up_skips_the_text_that_was_given_back() -> None:
     past.begin(["one", "two"])
     assert past.earlier(Unsent("two")) == Unsent("one")
     assert past.later(Unsent("one")) == Unsent("two")
-
-
-async def test_a_prompt_that_failed_while_another_was_written_is_behind_up(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.stream("hold")
-        await chat.type("fail")
-        chat.app.chat.prompt.fill("next")
-        await chat.press("escape")
-        await chat.noticed("A prompt that waited was not sent. Up brings the text back.")
-        assert chat.area.text == "next"
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "fail")
