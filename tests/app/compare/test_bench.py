@@ -102,7 +102,7 @@ def bench(pair: TinyPair, prompts: Path, *more: str) -> int:
 def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
+    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 4200))]
     file = tmp_path / "prompts.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
     assert bench(tiny_pair, file, "--max-tokens", "4") == 2
@@ -203,6 +203,6 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     slow_draft_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     drafting = ["--drafter", "model", "--draft-length", "5"]
-    assert bench(slow_draft_pair, one_prompt, "--max-tokens", "16", "--repeats", "2", *drafting) == 1
+    assert bench(slow_draft_pair, one_prompt, "--max-tokens", "8", "--repeats", "2", *drafting) == 1
     printed = capfd.readouterr().out
     assert "drafting is slower" in printed and "the texts are identical" in printed

@@ -10,6 +10,7 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
+from app.compare import check
 from app.compare.check import verdict
 from app.compare.collector import RunCollector
 from app.engine.difference import Difference
@@ -21,6 +22,12 @@ from tests.app.compare.scripted_runs import measured
 from tests.app.tiny_pair import TinyPair
 
 QUICK = ["--max-tokens", "10"]
+
+
+@pytest.fixture
+def one_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of other things: drafts of three tokens alone."""
+    monkeypatch.setattr(check, "LENGTHS", (0, 3))
 
 
 def run(pair: list[str], prompts: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
@@ -39,6 +46,7 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
     assert sum(row["accepted"] for row in report["rows"]) > 0
 
 
+@pytest.mark.usefixtures("one_length")
 def test_without_a_draft_model_all_that_needs_none_is_checked(
     tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,6 +55,7 @@ def test_without_a_draft_model_all_that_needs_none_is_checked(
     assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "lookahead", "auto"}
 
 
+@pytest.mark.usefixtures("one_length")
 def test_drafters_that_are_named_are_checked_alone_and_together(
     tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +88,7 @@ def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(verify, "coupled", own_noise)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("breaks", "modes"),
     [
