@@ -30,10 +30,15 @@ def test_the_readmes_second_screen_asks_the_server_in_four_lines(
     assert "mlx-spec serve smollm2-135m" in before and before.count("\n") < 50
     snippet = "from openai" + after.partition("```")[0]
     assert len([line for line in snippet.splitlines() if line]) == 4
-    for theirs, ours in (("http://127.0.0.1:8080/v1", tiny_server.url), ("smollm2-135m", "target")):
+    changed = {
+        "http://127.0.0.1:8080/v1": tiny_server.url,
+        "smollm2-135m": "target",
+        "messages=messages": "messages=messages, max_tokens=8",
+    }
+    for theirs, ours in changed.items():
         assert theirs in snippet
         snippet = snippet.replace(theirs, ours)
-    exec(snippet.replace("messages=said", "messages=said, max_tokens=8"), {})
+    exec(snippet, {})
     assert capsys.readouterr().out.strip()
 
 
@@ -166,7 +171,7 @@ async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(
         async def complete(number: int) -> str:
             found = ""
             stream = await client.completions.create(
-                model="target", prompt=f"the model {number % 3}", max_tokens=24, seed=number, stream=True,
+                model="target", prompt=f"the model {number % 3}", max_tokens=12, seed=number, stream=True,
                 temperature=0.8,
             )  # fmt: skip
             async with stream:
