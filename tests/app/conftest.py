@@ -23,12 +23,6 @@ def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
     return write_tiny_pair(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture(scope="session")
-def slow_draft_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
-    """A draft model that is many times slower than the target and drafts wrong tokens."""
-    return write_tiny_pair(tmp_path_factory.mktemp("slow"), target_layers=1, draft_layers=8)
-
-
 @pytest.fixture
 def three_prompts(tmp_path: Path) -> Path:
     """A small prompt set of two categories."""

@@ -47,22 +47,29 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
 
 
 @pytest.mark.usefixtures("one_length")
-def test_without_a_draft_model_all_that_needs_none_is_checked(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("given", "drafters"),
+    [
+        ("--draft none", {"lookup", "recycling", "lookahead", "auto"}),
+        ("--drafter {draft} --drafter lookup", {"lookup", "model", "lookup+model"}),
+    ],
+    ids=["all that need no draft model", "those that are named"],
+)
+def test_every_drafter_is_checked_alone_and_together_with_the_others(
+    given: str,
+    drafters: set[str],
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    code, report = run(["--target", str(tiny_pair.target), "--draft", "none"], one_prompt, capfd)
-    assert code == 0
-    assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "lookahead", "auto"}
+    pair = f"--target {tiny_pair.target} {given.format(draft=tiny_pair.draft)}"
+    code, report = run(pair.split(), one_prompt, capfd)
+    assert (code, {row["drafter"] for row in report["rows"]}) == (0, drafters)
 
 
-@pytest.mark.usefixtures("one_length")
-def test_drafters_that_are_named_are_checked_alone_and_together(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+def test_a_drafter_that_the_pair_lacks_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    named = ["--target", str(tiny_pair.target), "--drafter", str(tiny_pair.draft), "--drafter", "lookup"]
-    code, report = run(named, one_prompt, capfd)
-    assert code == 0
-    assert {row["drafter"] for row in report["rows"]} == {"lookup", "model", "lookup+model"}
     assert main(["check", *tiny_pair.arguments, "--drafter", "eagle"]) == 2
     assert "target has no drafter eagle. It has: lookup, model." in capfd.readouterr().err
 
