@@ -1,8 +1,10 @@
 """The request queue: order, limit, clients that leave, an engine that dies, shutdown."""
 
+import re
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.app.server.running_server import SCRIPTED, RunningServer, chat_body, running
@@ -61,20 +63,25 @@ def test_a_full_line_says_when_to_ask_again(scripted_server: RunningServer) -> N
 
 
 def test_requests_are_answered_in_the_order_of_their_arrival(scripted_server: RunningServer) -> None:
-    order: list[int] = []
+    """The server says in this order how many tokens each had."""
+    counts, before = [2, 4, 6], len(scripted_server.lines)
 
-    def ask(number: int) -> None:
-        scripted_server.chat("hello")
-        order.append(number)
+    def answered() -> list[int]:
+        ends = [
+            re.search(r" (\d+) tokens at .*(length|stop)$", line) for line in scripted_server.lines[before:]
+        ]
+        return [int(end[1]) for end in ends if end]
 
-    with scripted_server.asking(PATH, chat_body("slow", stream=True)):
-        asking = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-        for number, each in enumerate(asking):
-            each.start()
-            scripted_server.wait_for("num_requests_waiting", number + 1)
-    for each in asking:
-        each.join(20)
-    assert order == [0, 1, 2, 3]
+    with ThreadPoolExecutor() as pool:
+        with scripted_server.asking(PATH, chat_body("slow", stream=True)):
+            for waiting, count in enumerate(counts, 1):
+                pool.submit(scripted_server.chat, "hello", max_tokens=count)
+                scripted_server.wait_for("num_requests_waiting", waiting)
+    until = time.monotonic() + 20
+    while len(answered()) < 3:
+        assert time.monotonic() < until, scripted_server.lines[before:]
+        time.sleep(0.01)
+    assert answered() == counts
 
 
 def test_an_engine_that_dies_is_said_and_started_again(scripted_server: RunningServer) -> None:
