@@ -58,6 +58,10 @@ def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
     return until(client, is_last)
 
 
+def is_text(event: EngineEvent) -> bool:
+    return isinstance(event, Answered) and isinstance(event.event, TextAdded)
+
+
 @pytest.fixture
 def client(scripted_server: RunningServer) -> Iterator[ServerClient]:
     client = ServerClient(f"{scripted_server.url}")
@@ -87,13 +91,13 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
     client.send(ask(1, "slow", Options(max_tokens=10_000)))
-    scripted_server.wait_for("num_requests_running", 1)
+    events = until(client, is_text)
     client.send(ask(2, "slow"))
     scripted_server.wait_for("num_requests_waiting", 1)
     client.send(Cancel(2))
-    waiting = until_last(client, 2)
+    events += until_last(client, 2)
     client.send(Cancel(1))
-    events = [*waiting, *until_last(client, 1)]
+    events += until_last(client, 1)
     ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
     assert ends[1].finish_reason == ends[2].finish_reason == "cancelled"
     assert ends[1].text.startswith("The target") and ends[2].text == ""
@@ -123,7 +127,7 @@ def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(tmp_
         client = ServerClient(server.url, "secret")
         assert client.pair_name() == "scripted"
         client.send(ask(1, "slow", Options(max_tokens=10_000)))
-        until(client, lambda event: isinstance(event, Answered) and isinstance(event.event, TextAdded))
+        until(client, is_text)
         assert server.end(signal.SIGTERM) == 0
         *_, last = until_last(client, 1)
         match last:
