@@ -4,8 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-WATCHED = ("mlx", "mlx_lm", "transformers", "huggingface_hub", "textual", "typer", "torch")
+LIBRARIES = {"mlx", "mlx_lm", "transformers", "huggingface_hub", "numpy"}
+"""The engine's."""
+WATCHED = {*LIBRARIES, "textual", "typer", "torch"}
 
 
 def run(program: str) -> str:
@@ -14,11 +18,6 @@ def run(program: str) -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def loaded_by(statement: str) -> set[str]:
-    """Which of the watched packages a fresh interpreter holds after the statement."""
-    return set(run(f"import sys\n{statement}\nprint(*(x for x in {WATCHED} if x in sys.modules))").split())
 
 
 def test_the_import_contracts_hold() -> None:
@@ -37,20 +36,32 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     run(CIRCLES)
 
 
-def test_the_engines_types_and_the_names_of_pairs_and_events_load_no_model_library() -> None:
-    engine = "mlx_spec, mlx_spec.types, mlx_spec.stats, mlx_spec.errors, app.engine.events"
-    pairs = "models, models.pairs.pair, models.pairs.catalogue, models.paths"
-    assert loaded_by(f"import {engine}, {pairs}") == set()
-
-
-def test_the_engine_and_its_process_load_no_screen_and_no_command_line() -> None:
-    loaded = loaded_by("from mlx_spec import Engine; import app.engine.session, app.engine.process")
-    assert loaded & {"textual", "typer", "torch"} == set()
-
-
-def test_the_terminal_app_loads_no_model_library() -> None:
-    assert loaded_by("import app.tui.app, app.tui.screens.pairs") == {"textual"}
-
-
-def test_the_server_loads_no_model_library_and_no_screen() -> None:
-    assert loaded_by("import app.server.run") == set()
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {
+            "import mlx_spec, mlx_spec.types, mlx_spec.stats, mlx_spec.errors, app.engine.events": set(),
+            "import models, models.pairs.pair, models.pairs.catalogue, models.paths": set(),
+            "import app.server.run": set(),
+            "import app.tui.app, app.tui.screens.pairs": {"textual"},
+        },
+        {
+            "from app.cli import main; main(['--help']), main(['generate', '--help']), main(['pairs'])": {
+                "typer"
+            }
+        },
+        {"from mlx_spec import Engine; import app.engine.session, app.engine.process": LIBRARIES},
+    ],
+    ids=["the server and the chat", "the command line", "the engine and its process"],
+)
+def test_each_part_loads_only_what_it_is_for(steps: dict[str, set[str]]) -> None:
+    """One interpreter for several steps: what is loaded never gets less."""
+    told = run(
+        "import contextlib, io, sys\n"
+        f"for step, its_own in {steps}.items():\n"
+        "    with contextlib.redirect_stdout(io.StringIO()):\n"
+        "        exec(step)\n"
+        f"    if others := {WATCHED} & set(sys.modules) - its_own:\n"
+        "        print(step, 'loads', others)\n"
+    )
+    assert told == ""

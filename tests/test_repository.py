@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
@@ -40,16 +41,20 @@ def tracked_files() -> list[Path]:
     return [path for path in ROOT.rglob("*") if path.is_file() and not made & set(path.parts)]
 
 
+@cache
+def tracked_texts() -> dict[Path, str]:
+    contents = {path.relative_to(ROOT): path.read_bytes() for path in tracked_files()}
+    return {path: content.decode() for path, content in contents.items() if b"\0" not in content}
+
+
 def lines_with(pattern: re.Pattern[str]) -> list[str]:
-    found = []
-    for path in tracked_files():
-        content = path.read_bytes()
-        if b"\0" in content:
-            continue
-        for number, line in enumerate(content.decode().splitlines(), start=1):
-            if pattern.search(line):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line[:100]}")
-    return found
+    return [
+        f"{path}:{number}: {line[:100]}"
+        for path, text in tracked_texts().items()
+        if pattern.search(text)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
 
 
 def locked(name: str) -> dict[str, list[tuple[str, str]]]:

@@ -63,27 +63,18 @@ def calls(clone: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("target", ["setup", "setup-dev"])
-def test_setup_prints_one_line_and_nothing_on_stdout(clone: Path, target: str) -> None:
+def test_setup_prints_one_line_installs_the_lock_by_its_hashes_and_has_nothing_to_do_again(
+    clone: Path, target: str
+) -> None:
     tool(clone, "uv", UV)
     result = make(clone, target)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", ONE_LINE)
     assert "noise\nWARNING: more noise\n" in (clone / ".venv" / "setup.log").read_text()
-
-
-def test_everything_from_the_lock_is_installed_by_its_hash(clone: Path) -> None:
-    tool(clone, "uv", UV)
-    make(clone, "setup")
-    locked = [call for call in calls(clone) if "requirements.lock" in call]
+    done = calls(clone)
+    locked = [call for call in done if ".lock" in call]
     assert locked and all("--require-hashes" in call for call in locked)
-
-
-def test_a_second_setup_does_nothing(clone: Path) -> None:
-    tool(clone, "uv", UV)
-    make(clone, "setup")
-    before = calls(clone)
-    result = make(clone, "setup")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert calls(clone) == before
+    again = make(clone, "setup")  # the development tools include what the program needs
+    assert (again.returncode, again.stderr, calls(clone)) == (0, "", done)
 
 
 def test_a_changed_lock_is_installed(clone: Path) -> None:
@@ -95,14 +86,6 @@ def test_a_changed_lock_is_installed(clone: Path) -> None:
     make(clone, "setup")
     assert len(calls(clone)) > len(before)
     assert "venv" not in " ".join(calls(clone)[len(before) :]).split()
-
-
-def test_setup_with_development_tools_includes_the_plain_one(clone: Path) -> None:
-    tool(clone, "uv", UV)
-    make(clone, "setup-dev")
-    before = calls(clone)
-    make(clone, "setup")
-    assert calls(clone) == before
 
 
 @pytest.mark.parametrize("step", ["venv", "pip"])

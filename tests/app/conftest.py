@@ -1,21 +1,26 @@
-"""A tiny pair on disk, written once for all tests of the command line."""
+"""The command line, built once, and a tiny pair on disk, written once, for all tests of the program."""
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_command_line_is_built_once() -> Iterator[None]:
+    """A program calls it once; to build all commands takes as long as most tests of one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
 def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
     return write_tiny_pair(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="session")
-def slow_draft_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
-    """A draft model that is many times slower than the target and drafts wrong tokens."""
-    return write_tiny_pair(tmp_path_factory.mktemp("slow"), target_layers=1, draft_layers=8)
 
 
 @pytest.fixture

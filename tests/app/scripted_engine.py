@@ -162,6 +162,7 @@ class ScriptedSession:
         )
 
     def crash(self) -> None:
+        time.sleep(0.1)  # a thread sends what was said before
         os.kill(os.getpid(), signal.SIGKILL)
 
     def difference(

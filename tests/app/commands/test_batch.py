@@ -134,22 +134,6 @@ def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "notes.txt"
-    out.write_text("my notes\nno answers\n")
-    assert main(["batch", given, str(out)]) == 2
-    assert "something else" in capfd.readouterr().err and out.read_text() == "my notes\nno answers\n"
-
-
-def test_the_file_of_requests_is_not_taken_for_their_answers(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    given = write(tmp_path / "in.jsonl", [request(1, "hello")])
-    before = Path(given).read_text()
-    assert main(["batch", given, given]) == 2
-    assert "something else" in capfd.readouterr().err and Path(given).read_text() == before
-
-
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +143,17 @@ def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     out = tmp_path / "out.jsonl"
     assert main(["batch", given, str(out), "--at-once", "4"]) == 0
     assert [len(each["body"]["choices"]) for each in answers(out).values()] == [32] * 6
+
+
+def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given, notes = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "notes.txt"
+    notes.write_text("my notes\nno answers\n")
+    for out in (notes, Path(given)):
+        before = out.read_text()
+        assert main(["batch", given, str(out)]) == 2
+        assert "something else" in capfd.readouterr().err and out.read_text() == before
 
 
 def test_a_file_without_requests_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from models.paths import own_drafters_folder
 from models.training import job
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, make_drafter
+from tests.models.tiny_models import make_model, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("small_training")
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
@@ -29,12 +30,12 @@ def drafter_of(pair: TinyPair, kind: str = "eagle") -> Path:
 def test_a_head_is_trained_written_and_drafts(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str, sign: tuple[str, object]
 ) -> None:
-    assert main(["train", str(tiny_pair.target), "--kind", kind, "--tokens", "1000"]) == 0
+    assert main(["train", str(tiny_pair.target), "--kind", kind]) == 0
     folder = drafter_of(tiny_pair, kind)
     assert f"{folder} is ready" in capfd.readouterr().out
     about = json.loads((folder / "config.json").read_text())
     assert about[sign[0]] == sign[1]
-    assert about["mlx_spec"]["tokens"] >= 1000 and len(about["mlx_spec"]["acceptance"]) == 4
+    assert about["mlx_spec"]["tokens"] >= 250 and len(about["mlx_spec"]["acceptance"]) == 4
     target = ["--target", str(tiny_pair.target), "--draft", "none"]
     texts = []
     for way in (["--no-draft"], ["--drafter", kind, "--draft-length", "3"]):
@@ -47,7 +48,7 @@ def test_a_head_is_trained_written_and_drafts(
 def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = ["train", str(tiny_pair.target), "--tokens", "1000"]
+    given = ["train", str(tiny_pair.target)]
     assert main(given) == 0
     head = drafter_of(tiny_pair).rename(tmp_path / "head")
     before = _weights(head)
@@ -69,20 +70,21 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     assert "reads the layers (1, 0)" in capfd.readouterr().err
 
 
-def test_a_head_of_another_kind_is_not_trained_further(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    head = make_drafter(tmp_path / "head", EAGLE)
-    assert main(["train", str(tiny_pair.target), "--kind", "medusa", "--from", str(head)]) == 2
-    assert "a drafter of the kind eagle, and --kind is medusa" in capfd.readouterr().err
-
-
 def _weights(folder: Path) -> dict[str, mx.array]:
     return mx.load(str(folder / "model.safetensors"))  # type: ignore[return-value]
 
 
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [(["eagle"], "fit"), (["characters", "--layers", "1", "--width", "64"], "fit-1x64")],
+    ids=["eagle", "characters"],
+)
 def test_a_stopped_training_goes_on(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kind: list[str],
+    kept: str,
+    tiny_pair: TinyPair,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     honest, written = job.study.write, []
 
@@ -93,10 +95,15 @@ def test_a_stopped_training_goes_on(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(job.study, "write", write)
-    assert main(["train", str(tiny_pair.target), "--tokens", "1000"]) == 130
-    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--bits", "8"]) == 0
+    train = ["train", str(tiny_pair.target), "--kind", *kind]
+    assert main(train) == 130
+    assert "The same command goes on from here" in capfd.readouterr().err
+    assert main([*train, "--bits", "8"]) == 0
     assert len(written) == len(set(written)), "no file is written twice"
-    assert json.loads((drafter_of(tiny_pair) / "config.json").read_text())["quantization"]["bits"] == 8
+    made = drafter_of(tiny_pair, kind[0])
+    assert json.loads((made / "config.json").read_text())["quantization"]["bits"] == 8
+    files = {each.name for each in made.with_name(f".{kind[0]}").iterdir()}
+    assert files - {"vocabulary.json"} == {*written, f"{kept}.safetensors"}
 
 
 def test_an_end_that_comes_nearer_is_reached_with_low_rates(
@@ -105,15 +112,15 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
     rates, honest = [], job.Fit.learn
     monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
     monkeypatch.setattr(job, "EPOCHS", 400)
-    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 1200))
-    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--hours", "1"]) == 0
-    assert len(rates) < 40 and rates[-1] < 0.2
+    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 600))
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    assert len(rates) < 20 and rates[-1] < 0.2
 
 
 def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "EPOCHS", 4)
+    monkeypatch.setattr(job, "EPOCHS", 2)
     seen, slow = [], iter([True])
     honest = job.Fit.learn
     monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch))
@@ -121,38 +128,66 @@ def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
     monkeypatch.setattr(
         job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
     )
-    assert main(["train", str(tiny_pair.target), "--tokens", "1000", "--hours", "1"]) == 0
-    assert sum(seen) > 2000, "four epochs"
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    learnt = sorted(drafter_of(tiny_pair).with_name(".eagle").glob("texts-*"))[1:]  # the first is held out
+    assert sum(seen) >= 2 * sum(map(job.study.count, learnt)) > 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("eagle --tokens 50000", ("for 50,000 tokens of text", "on disk")),
+        ("model", ("for 250 tokens of text", "on disk")),
+        ("characters --layers 1 --width 64", ("for 250 characters of text", "on disk")),
+        ("layer_skip", ("here and now", "at most")),
+    ],
+)
 def test_a_dry_run_says_what_it_takes_and_makes_nothing(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    kind: str, said: tuple[str, str], tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["train", str(tiny_pair.target), "--tokens", "50000", "--dry-run"]) == 0
-    said = capfd.readouterr().out
-    assert "for 50,000 tokens of text" in said and "on disk" in said
-    assert not own_drafters_folder().exists()
+    assert main(["train", str(tiny_pair.target), "--dry-run", "--kind", *kind.split()]) == 0
+    printed = capfd.readouterr().out
+    place = drafter_of(tiny_pair, kind.split()[0])
+    assert all(each in printed for each in (*said, str(place))) and not own_drafters_folder().exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["nowhere/at-all"], "is not on this machine"),
-        (["nobody"], "nobody"),
-        (["{target}", "--kind", "oracle"], "--kind is oracle; it must be one of: eagle, medusa"),
-        (["{target}", "--bits", "5"], "--bits is 5"),
+        ("nowhere/at-all", "is not on this machine"),
+        ("nobody", "nobody"),
+        ("{head}", "holds a drafter (eagle) and no model"),
+        ("{target} --kind oracle", "--kind is oracle; it must be one of: eagle, medusa"),
+        ("{target} --bits 5", "--bits is 5"),
+        ("{target} --kind medusa --from {head}", "a drafter of the kind eagle, and --kind is medusa"),
+        ("{target} --kind eagle --layers 2", "eagle has no use for --layers; it is for model, characters."),
+        ("{target} --kind layer_skip --bits 8", "layer_skip has no use for --bits; it is for eagle"),
+        ("{target} --kind layer_skip --tokens 2000", "--kind layer_skip has no use for --tokens"),
+        ("{target} --kind characters --from x", "--kind characters has no use for --from"),
+        ("{target} --kind characters --width 96", "--width is 96; its attention heads are 64 wide"),
+        ("{target} --kind model --from x --width 64", "--from names a model, which has its layers and width"),
+        ("{target} --kind model --from {target}", "is no smaller than the target"),
+        ("{target} --kind model --from nowhere/at-all", "is not on this machine"),
+        ("{target} --kind model --from {odd}", "read text differently"),
+        ("{target} --kind model --from {head}", "holds a drafter (eagle) and no model"),
+        ("{target} --kind model --width 17", "--width is 17; the target's heads are 16 wide"),
+        ("{target} --kind model --width 64", "--width is 64"),
+        ("{target} --kind model --layers 2", "--layers is 2; the target has 2"),
+        ("{target} --from-chats", "no answer is saved yet"),
     ],
 )
-def test_what_cannot_be_trained_gets_a_sentence(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], arguments: list[str], wanted: str
+def test_what_makes_no_sense_is_refused_by_name(
+    arguments: str, wanted: str, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    given = [text.format(target=tiny_pair.target) for text in arguments]
+    head, odd = make_drafter(tmp_path / "head", EAGLE), make_model(tmp_path / "odd", num_hidden_layers=1)
+    make_tokenizer(odd, text=("other words " * 30,))
+    given = arguments.format(target=tiny_pair.target, head=head, odd=odd).split()
     assert main(["train", *given]) == 2
     assert wanted in capfd.readouterr().err
 
 
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()
@@ -167,23 +202,25 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
         return honest(target, text)
 
     monkeypatch.setattr(job.study, "study", study)
+    monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
     given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
     assert main(given) == 130
     assert main(given) == 0
     assert begun[6] == begun[4], "the file that was not finished is read again, and no other"
     kept = [begun[0], *begun[1:4], *begun[6:]]
     assert len(set(kept[:10])) == 10
-    assert main(["train", str(tiny_pair.target), "--from-chats"]) == 2
-    assert "no answer is saved yet" in capfd.readouterr().err
 
 
-def test_texts_that_are_named_later_are_read_all(tiny_pair: TinyPair, tmp_path: Path) -> None:
-    given = ["train", str(tiny_pair.target), "--tokens"]
-    assert main([*given, "1000"]) == 0
-    words = [letter * 40 for letter in "abcdefgh"]
+def test_texts_that_are_named_later_are_read_all(
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["train", str(tiny_pair.target)]) == 0
+    words = [letter * 20 for letter in "abcdefgh"]
     for word in words:
         (tmp_path / f"{word[0]}.txt").write_text(word)
-    assert main([*given, "2000", "--texts", str(tmp_path)]) == 0
+    monkeypatch.setattr("models.training.fitting.TOKENS", 600)
+    monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
+    assert main(["train", str(tiny_pair.target), "--texts", str(tmp_path)]) == 0
     studied = sorted(drafter_of(tiny_pair).with_name(".eagle").glob("texts-*"))
     tokens = [text.tokens.tolist() for file in studied for text in job.study.read(file)]
     with opened(tiny_pair.target) as files:

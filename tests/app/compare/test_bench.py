@@ -22,7 +22,7 @@ from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from models import load_pair
 from tests.app.compare.scripted_runs import measured
-from tests.app.tiny_pair import TinyPair
+from tests.app.tiny_pair import TinyPair, write_tiny_pair
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def bench(pair: TinyPair, prompts: Path, *more: str) -> int:
 def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 9000))]
+    lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 4200))]
     file = tmp_path / "prompts.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
     assert bench(tiny_pair, file, "--max-tokens", "4") == 2
@@ -200,9 +200,10 @@ def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, thre
 
 
 def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
-    slow_draft_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    slow = write_tiny_pair(tmp_path, target_layers=1, draft_layers=8)
     drafting = ["--drafter", "model", "--draft-length", "5"]
-    assert bench(slow_draft_pair, one_prompt, "--max-tokens", "16", "--repeats", "2", *drafting) == 1
+    assert bench(slow, one_prompt, "--max-tokens", "8", "--repeats", "2", *drafting) == 1
     printed = capfd.readouterr().out
     assert "drafting is slower" in printed and "the texts are identical" in printed

@@ -10,6 +10,7 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
+from app.compare import check
 from app.compare.check import verdict
 from app.compare.collector import RunCollector
 from app.engine.difference import Difference
@@ -21,6 +22,12 @@ from tests.app.compare.scripted_runs import measured
 from tests.app.tiny_pair import TinyPair
 
 QUICK = ["--max-tokens", "10"]
+
+
+@pytest.fixture
+def one_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of other things: drafts of three tokens alone."""
+    monkeypatch.setattr(check, "LENGTHS", (0, 3))
 
 
 def run(pair: list[str], prompts: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
@@ -39,21 +46,30 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
     assert sum(row["accepted"] for row in report["rows"]) > 0
 
 
-def test_without_a_draft_model_all_that_needs_none_is_checked(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize(
+    ("given", "drafters"),
+    [
+        ("--draft none", {"lookup", "recycling", "lookahead", "auto"}),
+        ("--drafter {draft} --drafter lookup", {"lookup", "model", "lookup+model"}),
+    ],
+    ids=["all that need no draft model", "those that are named"],
+)
+def test_every_drafter_is_checked_alone_and_together_with_the_others(
+    given: str,
+    drafters: set[str],
+    tiny_pair: TinyPair,
+    one_prompt: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    code, report = run(["--target", str(tiny_pair.target), "--draft", "none"], one_prompt, capfd)
-    assert code == 0
-    assert {row["drafter"] for row in report["rows"]} == {"lookup", "recycling", "lookahead", "auto"}
+    pair = f"--target {tiny_pair.target} {given.format(draft=tiny_pair.draft)}"
+    code, report = run(pair.split(), one_prompt, capfd)
+    assert (code, {row["drafter"] for row in report["rows"]}) == (0, drafters)
 
 
-def test_drafters_that_are_named_are_checked_alone_and_together(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+def test_a_drafter_that_the_pair_lacks_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    named = ["--target", str(tiny_pair.target), "--drafter", str(tiny_pair.draft), "--drafter", "lookup"]
-    code, report = run(named, one_prompt, capfd)
-    assert code == 0
-    assert {row["drafter"] for row in report["rows"]} == {"lookup", "model", "lookup+model"}
     assert main(["check", *tiny_pair.arguments, "--drafter", "eagle"]) == 2
     assert "target has no drafter eagle. It has: lookup, model." in capfd.readouterr().err
 
@@ -79,6 +95,7 @@ def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(verify, "coupled", own_noise)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("breaks", "modes"),
     [

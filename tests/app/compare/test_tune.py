@@ -27,7 +27,8 @@ from tests.app.tiny_pair import TinyPair
 
 @pytest.fixture(autouse=True)
 def measures_for_real_and_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.2)
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
+    monkeypatch.setattr(measuring, "FAR", 128)
 
 
 def loaded(pair: TinyPair):
@@ -89,7 +90,7 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
         )
 
     def keep_often(letter: str) -> bool:
-        return all(drafting_state.keep(pair(letter)) for _ in range(15))
+        return all(drafting_state.keep(pair(letter)) for _ in range(3))
 
     file = drafting_state.state_file(pair("a"))
     with ThreadPoolExecutor() as pool:
@@ -180,6 +181,7 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
     ElementTree.parse(picture)
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
     monkeypatch.setattr("app.compare.tune.draw", full)
+    monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
     assert main(["tune", *tiny_pair.arguments, "--json", "--plot", str(picture)]) == 3
     printed = capsys.readouterr()
     assert "the disk is full" in printed.err

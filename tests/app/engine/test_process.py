@@ -33,6 +33,7 @@ from app.engine.protocol import (
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import TinyPair
+from tests.app.tui.engine_thread import ThreadedClient
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
@@ -51,6 +52,15 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
+    client.start()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def threaded(tmp_path: Path) -> Iterator[EngineClient]:
+    """For tests in which it does not matter that the engine is another process."""
+    client = ThreadedClient(tmp_path / "engine.log")
     client.start()
     yield client
     client.close()
@@ -111,40 +121,40 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
     assert answer_of(events, 4).finish_reason == "stop"
 
 
-def test_a_cancel_ends_the_answer_it_names_and_no_other(client: EngineClient) -> None:
+def test_a_cancel_ends_the_answer_it_names_and_no_other(threaded: EngineClient) -> None:
     def finished(events: list[EngineEvent]) -> list[int]:
         return [e.id for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)]
 
-    exchange(client, Load(spec()), ask(1, "slow"), ask(2, "slow"), until=has(Answered, 3))
-    assert finished(exchange(client, Cancel(2), until=has(Answered, 5))) == []
-    assert finished(exchange(client, Cancel(1), ask(3, "hello"), until=ended(3))) == [1, 2, 3]
+    exchange(threaded, Load(spec()), ask(1, "slow"), ask(2, "slow"), until=has(Answered, 3))
+    assert finished(exchange(threaded, Cancel(2), until=has(Answered, 5))) == []
+    assert finished(exchange(threaded, Cancel(1), ask(3, "hello"), until=ended(3))) == [1, 2, 3]
 
 
 def test_answers_at_once_take_turns_and_a_pass_that_fails_ends_those_that_were_in_it(
-    client: EngineClient,
+    threaded: EngineClient,
 ) -> None:
     load, later = Load(spec(), at_once=2), ask(3, "hello")
-    events = exchange(client, load, ask(1, "slow"), ask(2, "hello"), later, until=ended(3))
+    events = exchange(threaded, load, ask(1, "slow"), ask(2, "hello"), later, until=ended(3))
     assert not ended(1)(events), "a short answer waits for no long one"
     order = [event.id for event in events if isinstance(event, Answered)]
     assert order.index(3) > max(place for place, number in enumerate(order) if number == 2), "a third waits"
-    events = exchange(client, ask(4, "fail"), until=ended(4))
+    events = exchange(threaded, ask(4, "fail"), until=ended(4))
     failed = [event for event in events if isinstance(event, AnswerFailed)]
     assert [event.id for event in failed] == [1, 4] and not any(event.refused for event in failed)
-    assert answer_of(exchange(client, ask(5, "hello"), until=ended(5)), 5).finish_reason == "stop"
+    assert answer_of(exchange(threaded, ask(5, "hello"), until=ended(5)), 5).finish_reason == "stop"
 
 
-def test_where_another_mac_is_gone_the_pair_is(client: EngineClient) -> None:
+def test_where_another_mac_is_gone_the_pair_is(threaded: EngineClient) -> None:
     load = Load(spec(), at_once=2)
-    events = exchange(client, load, ask(1, "slow"), ask(2, "lost"), until=has(LoadFailed))
+    events = exchange(threaded, load, ask(1, "slow"), ask(2, "lost"), until=has(LoadFailed))
     failed = [event for event in events if isinstance(event, AnswerFailed)]
     assert [(event.id, event.refused) for event in failed] == [(1, False), (2, False)]
 
 
-def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(client: EngineClient) -> None:
-    events = exchange(client, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
+def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(threaded: EngineClient) -> None:
+    events = exchange(threaded, Load(spec("untuned")), ask(1, "hello"), until=has(Tuning, 4))
     assert isinstance(events[0], Loaded) and events[1] == Tuning(1, 400)
-    events = exchange(client, SkipTuning(), until=ended(1))
+    events = exchange(threaded, SkipTuning(), until=ended(1))
     assert TuningEnded(skipped=True) in events
     assert answer_of(events, 1).finish_reason == "stop"
 
@@ -160,9 +170,9 @@ def test_closing_ends_the_process_in_the_middle_of_its_work(
 
 
 def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_reason(
-    client: EngineClient,
+    threaded: EngineClient,
 ) -> None:
-    failed, answer = exchange(client, Load(spec("absent")), ask(1, "hello"), until=ended(1))
+    failed, answer = exchange(threaded, Load(spec("absent")), ask(1, "hello"), until=ended(1))
     assert isinstance(failed, LoadFailed) and "mlx-spec pull absent" in failed.message
     assert answer == AnswerFailed(1, failed.message)
 

@@ -21,11 +21,11 @@ ASKED: list[dict[str, Any]] = [
     {"temperature": temperature, "seed": seed, "max_tokens": tokens, "draft": draft}
     for seed, (temperature, tokens, draft) in enumerate(
         [
-            (0, 40, {}),
-            (0.8, 8, {"length": 1}),
-            (1.2, 64, {"drafter": "none"}),
-            (0, 24, {"verify": "block"}),
-            (0.8, 32, {"drafter": "lookup", "length": 4}),
+            (0, 20, {}),
+            (0.8, 6, {"length": 1}),
+            (1.2, 24, {"drafter": "none"}),
+            (0, 12, {"verify": "block"}),
+            (0.8, 16, {"drafter": "lookup", "length": 4}),
             (0.9, 1, {}),
         ]
     )
@@ -33,7 +33,7 @@ ASKED: list[dict[str, Any]] = [
 
 
 def test_texts_are_those_of_requests_that_are_alone(tiny_server: RunningServer) -> None:
-    saying = [f"hello {'there ' * 9 * number}" for number in range(len(ASKED))]
+    saying = [f"hello {'there ' * 5 * number}" for number in range(len(ASKED))]
     alone = [tiny_server.chat(said, **asked).json for said, asked in zip(saying, ASKED, strict=True)]
     before = tiny_server.metric("generation_tokens_total")
     with ThreadPoolExecutor(len(ASKED)) as pool:

@@ -1,8 +1,10 @@
 """The chat's engine over HTTP: the same events, and a message for every failure."""
 
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -34,22 +36,31 @@ def pair(name: str) -> Load:
     return Load(PairSpec(name, Source("x"), None))
 
 
-def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
-    """All events up to the end of this answer."""
+def until(client: ServerClient, holds: Callable[[EngineEvent], bool]) -> list[EngineEvent]:
+    """All events up to the first for which this holds."""
     events: list[EngineEvent] = []
     end = time.monotonic() + 30
-    while not any(is_last(event, number) for event in events):
+    while not any(map(holds, events)):
         assert time.monotonic() < end, events
         time.sleep(0.01)
         events += client.poll()
     return events
 
 
-def is_last(event: EngineEvent, number: int) -> bool:
-    match event:
-        case Answered(found, TurnEnded()) | AnswerFailed(found):
-            return found == number
-    return isinstance(event, Loaded | LoadFailed)
+def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
+    """All events up to the end of this answer, or of loading."""
+
+    def is_last(event: EngineEvent) -> bool:
+        match event:
+            case Answered(found, TurnEnded()) | AnswerFailed(found):
+                return found == number
+        return isinstance(event, Loaded | LoadFailed)
+
+    return until(client, is_last)
+
+
+def is_text(event: EngineEvent) -> bool:
+    return isinstance(event, Answered) and isinstance(event.event, TextAdded)
 
 
 @pytest.fixture
@@ -87,13 +98,13 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
     client.send(ask(1, "slow", Options(max_tokens=10_000)))
-    scripted_server.wait_for("num_requests_running", 1)
+    events = until(client, is_text)
     client.send(ask(2, "slow"))
     scripted_server.wait_for("num_requests_waiting", 1)
     client.send(Cancel(2))
-    waiting = until_last(client, 2)
+    events += until_last(client, 2)
     client.send(Cancel(1))
-    events = [*waiting, *until_last(client, 1)]
+    events += until_last(client, 1)
     ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
     assert ends[1].finish_reason == ends[2].finish_reason == "cancelled"
     assert ends[1].text.startswith("The target") and ends[2].text == ""
@@ -114,9 +125,7 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
     )
 
 
-def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(
-    tmp_path, unused: None = None
-) -> None:
+def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(tmp_path: Path) -> None:
     with running(tmp_path, [], program=SCRIPTED, MLX_SPEC_API_KEY="secret") as server:
         without = ServerClient(server.url)
         with pytest.raises(BadInput, match="key"):
@@ -125,8 +134,8 @@ def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(
         client = ServerClient(server.url, "secret")
         assert client.pair_name() == "scripted"
         client.send(ask(1, "slow", Options(max_tokens=10_000)))
-        time.sleep(0.3)
-        server.end()
+        until(client, is_text)
+        assert server.end(signal.SIGTERM) == 0
         *_, last = until_last(client, 1)
         match last:
             case Answered(1, TurnEnded() as ended):

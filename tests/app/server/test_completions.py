@@ -14,7 +14,6 @@ from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.models.tiny_models import SPECIAL, make_tokenizer
 
 PATH = "/v1/completions"
-TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 
 
 def test_text_is_continued_as_generate_raw_does(
@@ -156,19 +155,6 @@ def test_a_prediction_is_drafted_from_and_counted(tiny_server: RunningServer) ->
     ]
     assert raw[0]["choices"][0]["text"] == raw[1]["choices"][0]["text"]
     assert ["completion_tokens_details" in each["usage"] for each in raw] == [False, True]
-
-
-def test_tool_calls_come_back_as_openai_writes_them(scripted_server: RunningServer) -> None:
-    answer = scripted_server.chat("call", tools=[TOOL]).json["choices"][0]
-    assert answer["finish_reason"] == "tool_calls"
-    first, second = answer["message"]["tool_calls"]
-    assert first["function"] == {"name": "weather", "arguments": '{"x": 1}'} and first["type"] == "function"
-    assert first["id"].startswith("call_") and first["id"] != second["id"]
-    events = scripted_server.chat("call", tools=[TOOL], stream=True).events
-    (deltas,) = [d for event in events if (d := event["choices"][0]["delta"].get("tool_calls"))]
-    assert [each["index"] for each in deltas] == [0, 1]
-    assert deltas[0]["function"]["name"] == "weather"
-    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
 def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: RunningServer) -> None:

@@ -96,22 +96,6 @@ def test_an_answer_may_be_begun_by_the_client(scripted_server: RunningServer) ->
     assert found["content"][0]["text"].startswith("echo|It is|")
 
 
-def test_a_tool_use_is_a_block(scripted_server: RunningServer) -> None:
-    said = [{"role": "user", "content": "call"}]
-    asked = {"messages": said, "max_tokens": 100, "tools": [{"name": "weather", "input_schema": {}}]}
-    found = scripted_server.ask(MESSAGES, asked).json
-    assert found["stop_reason"] == "tool_use"
-    assert [block["type"] for block in found["content"]] == ["text", "tool_use", "tool_use"]
-    assert found["content"][1]["name"] == "weather" and found["content"][1]["input"] == {"x": 1}
-    events = scripted_server.ask(MESSAGES, {**asked, "stream": True}).events
-    starts = [event for event in events if event["type"] == "content_block_start"]
-    assert [event["index"] for event in starts] == [0, 1, 2]
-    inputs = [
-        event["delta"].get("partial_json") for event in events if event["type"] == "content_block_delta"
-    ]
-    assert inputs[-2:] == ['{"x": 1}'] * 2 and events[-2]["delta"]["stop_reason"] == "tool_use"
-
-
 @pytest.mark.parametrize(
     "change",
     [

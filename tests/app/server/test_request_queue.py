@@ -1,12 +1,11 @@
 """The request queue: order, limit, clients that leave, an engine that dies, shutdown."""
 
-import signal
+import re
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import pytest
 
 from tests.app.server.running_server import SCRIPTED, RunningServer, chat_body, running
 
@@ -64,41 +63,36 @@ def test_a_full_line_says_when_to_ask_again(scripted_server: RunningServer) -> N
 
 
 def test_requests_are_answered_in_the_order_of_their_arrival(scripted_server: RunningServer) -> None:
-    order: list[int] = []
+    """The server's last lines say in this order how many tokens each had."""
+    counts = [2, 4, 6]
 
-    def ask(number: int) -> None:
-        scripted_server.chat("hello")
-        order.append(number)
+    def answered() -> list[int]:
+        ends = [re.search(r" (\d+) tokens at .*(length|stop)$", line) for line in scripted_server.lines]
+        return [int(end[1]) for end in ends if end][-3:]
 
-    with scripted_server.asking(PATH, chat_body("slow", stream=True)):
-        asking = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-        for number, each in enumerate(asking):
-            each.start()
-            scripted_server.wait_for("num_requests_waiting", number + 1)
-    for each in asking:
-        each.join(20)
-    assert order == [0, 1, 2, 3]
+    with ThreadPoolExecutor() as pool:
+        with scripted_server.asking(PATH, chat_body("slow", stream=True)):
+            for waiting, count in enumerate(counts, 1):
+                pool.submit(scripted_server.chat, "hello", max_tokens=count)
+                scripted_server.wait_for("num_requests_waiting", waiting)
+    until = time.monotonic() + 10
+    while answered() != counts:
+        assert time.monotonic() < until, answered()
+        time.sleep(0.01)
 
 
 def test_an_engine_that_dies_is_said_and_started_again(scripted_server: RunningServer) -> None:
     whole = scripted_server.chat("crash")
     assert whole.status == 503 and "SIGKILL" in whole.error["message"] and whole.headers["retry-after"]
-    assert scripted_server.chat("hello").status == 200
+    until = time.monotonic() + 20
+    while scripted_server.ask("/health").status != 200:  # asking for it is enough
+        assert time.monotonic() < until
+        time.sleep(0.05)
     streamed = scripted_server.chat("crash", stream=True)
     assert streamed.status == 200 and b"[DONE]" not in streamed.body
     *_, last = streamed.events
     assert last["error"]["type"] == "server_error"
     assert scripted_server.chat("hello").status == 200
-
-
-def test_after_an_engine_died_asking_for_health_is_enough_to_have_it_again(
-    scripted_server: RunningServer,
-) -> None:
-    assert scripted_server.chat("crash").status == 503
-    until = time.monotonic() + 20
-    while scripted_server.ask("/health").status != 200:
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_those_who_wait_are_answered_by_the_engine_started_again(scripted_server: RunningServer) -> None:
@@ -140,9 +134,8 @@ def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(tmp_path: 
     assert "mlx-spec pull absent" in server.lines[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_line_and_nothing_of_its_text(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path,
 ) -> None:
     with running(tmp_path, [], program=SCRIPTED) as server:
         server.chat("secret words, echo")
@@ -154,7 +147,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
         with server.asking(PATH, chat_body("slow", stream=True)) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
             began = time.monotonic()
-            assert server.end(number) == 0
+            assert server.end() == 0
             assert time.monotonic() - began < 8
     assert server.lines[-1] == "Stopped.\n", server.lines
     assert len([line for line in server.lines if "first after" in line]) == 3
