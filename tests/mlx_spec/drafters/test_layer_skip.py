@@ -1,6 +1,5 @@
 """Some of the target's own layers draft for it: the same text and weights, and a target left as it was."""
 
-import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,6 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length
 from mlx_spec.drafters import layer_skip
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
-from mlx_spec.target import model as cached_model
-from mlx_spec.target.model import Model
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
@@ -48,32 +45,6 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
         assert tokens(rounds) == wanted
         accepted |= {r.accepted for r in rounds}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_finished(monkeypatch):
-    """An interrupted draft leaves no rows that count as read."""
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    target, ids = tiny_llama(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0])
-    engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 30)
-    honest = Model._pass
-
-    def interrupted(self, *given):
-        output = honest(self, *given)
-        if self is drafter.cached:
-            raise KeyboardInterrupt
-        return output
-
-    with monkeypatch.context() as context:
-        context.setattr(Model, "_pass", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            text(engine, ids, max_tokens=30, draft_length=3)
-    for _ in range(2):
-        assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
-    mx.disable_compile()
-    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
 
 
 @pytest.mark.parametrize("bits", [8, pytest.param(None, marks=pytest.mark.slow)])
