@@ -47,10 +47,9 @@ def test_text_is_the_plain_one_at_every_depth_and_guesses_are_accepted(size, tem
     assert accepted > (0 if temperature else 20)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same(temperature):
+def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same():
     target, ids = tiny_sliding_llama(0), prompt(40, 1)
-    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
+    options = {"max_tokens": 40, "temperature": 0.8, "seed": 3}
     wanted, drafter = text(Engine(target, context_limit=400), ids, **options), LookaheadDrafter()
     engine = Engine(target, [drafter], context_limit=400)
     for seed in range(3):
