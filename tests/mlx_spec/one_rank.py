@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
 
 from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
@@ -26,7 +25,7 @@ PROMPTS = PROMPT, PROMPT[:3], LONG
 TOKENS, LIMIT = 16, 256
 
 
-def model(noise: float = 0.0) -> nn.Module:
+def model(noise: float = 0.0) -> Any:
     """The same in every process; with heads for four ranks."""
     return nearly(lambda seed: tiny_llama(seed, heads=8), 3, noise)
 
