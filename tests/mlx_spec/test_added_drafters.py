@@ -30,7 +30,7 @@ def example() -> Drafter:
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
-    options = {"max_tokens": 80, "temperature": temperature, "seed": 1}
+    options = {"max_tokens": 50, "temperature": temperature, "seed": 1}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [example()], context_limit=400)
     rounds = list(engine.generate(ids, Options(drafter="bigram", draft_length=4, **options)))
