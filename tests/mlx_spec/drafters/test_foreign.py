@@ -109,7 +109,7 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
-    options = {"max_tokens": 24, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 12 if kind == "digits" else 24, "temperature": temperature, "seed": 2}
     for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
