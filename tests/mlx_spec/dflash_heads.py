@@ -85,7 +85,7 @@ def taught(
             logits = logits + edges @ choice.successor_codebook.weight.T
         return nn.losses.cross_entropy(logits, wanted, reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(8e-3), nn.value_and_grad(head, loss)
+    optimizer, gradient = optimizers.Adam(4e-3), nn.value_and_grad(head, loss)
     for _ in range(rounds):
         optimizer.update(head, gradient()[1])
         mx.eval(head.parameters(), optimizer.state)

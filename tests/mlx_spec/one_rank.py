@@ -8,8 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 import mlx.core as mx
-from mlx.utils import tree_map
-from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
@@ -18,6 +16,7 @@ from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
 from mlx_spec.types import Options, Round
+from tests.mlx_spec.tiny_models import nearly, tiny_llama, tokens
 
 PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2
@@ -26,22 +25,9 @@ PROMPTS = PROMPT, PROMPT[:3], LONG
 TOKENS, LIMIT = 16, 256
 
 
-def model(noise: float = 0.0) -> Model:
-    """A random model, the same in every process."""
-    made = Model(
-        ModelArgs(
-            model_type="llama", rms_norm_eps=1e-5, hidden_size=32, num_hidden_layers=2, intermediate_size=64,
-            vocab_size=96, num_attention_heads=4, num_key_value_heads=4,
-        )
-    )  # fmt: skip
-    keys = iter(mx.random.split(mx.random.key(3), 200))
-
-    def settled(x: mx.array) -> mx.array:
-        drawn, other = mx.random.normal((2, *x.shape), key=next(keys))
-        return (drawn + noise * other) * 3 * x.shape[-1] ** -0.5 if x.ndim > 1 else x
-
-    made.update(tree_map(settled, made.parameters()))
-    return made
+def model(noise: float = 0.0) -> Any:
+    """The same in every process; with heads for four ranks."""
+    return nearly(lambda seed: tiny_llama(seed, heads=8), 3, noise)
 
 
 class Moody:
@@ -102,7 +88,7 @@ def main() -> None:
     def write(name: str, prompt: list[int], temperature: float, length: int | None) -> None:
         nonlocal accepted
         played = list(engine.generate(prompt, options(temperature, length), documents=[[9, 9, 9]]))
-        written[name] = [token for each in played for token in each.tokens]
+        written[name] = tokens(played)
         accepted += sum(each.accepted for each in played)
 
     next(engine.generate(PROMPT[1:], options(0.8, 3)))  # and no further

@@ -1,12 +1,27 @@
-"""Rounds with the logits that their drafts were made of."""
+"""Drafts: what a drafter proposes after a text, and rounds with the logits that it made them of."""
 
 from dataclasses import dataclass, field
 
+import mlx.core as mx
 import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options, Round
+from mlx_spec.arrays import Length
+from mlx_spec.drafters import Context, Drafter
 from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.verifiers import Verifier
+from tests.mlx_spec.tiny_models import VOCAB
+
+
+def draft_after(drafter: Drafter, text: list[int], depth: int) -> list[int]:
+    """What it drafts after `text`; nothing without a candidate."""
+    context = Context([text], mx.array([text]), Length.exact(len(text)))
+    if not drafter.candidates(context.length):
+        return []
+    verifier = BatchVerifier([Verifier(Options(), VOCAB)], context.tokens, context.length, depth)
+    drafted: list[list[int]] = drafter.draft(context, depth, verifier).tokens.tolist()  # type: ignore[assignment]
+    return drafted[0]
 
 
 @dataclass

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
-from mlx.utils import tree_map
 
 from mlx_spec import Engine, Options, SpecError
 from mlx_spec.arrays import Draft
@@ -15,7 +14,6 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.errors import BadOption
-from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
@@ -32,7 +30,7 @@ def example() -> Drafter:
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
-    options = {"max_tokens": 80, "temperature": temperature, "seed": 1}
+    options = {"max_tokens": 50, "temperature": temperature, "seed": 1}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [example()], context_limit=400)
     rounds = list(engine.generate(ids, Options(drafter="bigram", draft_length=4, **options)))
@@ -67,26 +65,13 @@ class Foreign(Drafter):
         return Draft.chain(mx.array([[10**6, -3, 5, 10**9][:depth]], mx.int32))
 
 
-def of_nan() -> ModelDrafter:
-    broken = one_layer(0)
-    broken.update(tree_map(lambda x: x * mx.nan, broken.parameters()))
-    return ModelDrafter(broken)
-
-
-@pytest.mark.parametrize(
-    ("make", "rule"),
-    grid(
-        (Foreign, of_nan),
-        ("coupled", "token", "block"),
-        usual=[(Foreign, "token"), (of_nan, "coupled"), (of_nan, "block")],
-    ),
-)
-def test_a_broken_drafter_costs_speed_and_changes_no_text(make, rule):
+@pytest.mark.parametrize("rule", ["token", "block", pytest.param("coupled", marks=pytest.mark.slow)])
+def test_a_broken_drafter_costs_speed_and_changes_no_text(rule):
     target, ids = one_layer(0), prompt(9, 1)
-    engine, wanted = Engine(target, [make()], context_limit=400), reference(target, ids, 40)
+    engine, wanted = Engine(target, [Foreign()], context_limit=400), reference(target, ids, 24)
     # At so low a temperature only the likeliest token can be drawn: none of the draft's may appear.
     for temperature in (0.0, 0.0001):
-        options = {"max_tokens": 40, "draft_length": 3, "verify": rule, "temperature": temperature}
+        options = {"max_tokens": 24, "draft_length": 3, "verify": rule, "temperature": temperature}
         assert text(engine, ids, **options) == wanted
 
 

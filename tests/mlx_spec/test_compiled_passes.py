@@ -4,12 +4,14 @@ That takes most of a second for each kind of kernel, on a machine's first run: o
 """
 
 import shutil
+from itertools import islice
 
 import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
 from mlx_spec.drafters.dflash import DFlashDrafter
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import model as cached_model
@@ -17,16 +19,20 @@ from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from tests.mlx_spec.dflash_heads import SHAPE, random_head
 from tests.mlx_spec.heads import target
+from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     draft_model,
     engine_of,
+    nearly,
     one_layer,
     prompt,
     quantizable,
+    reference,
     text,
     tiny_gemma3,
     tiny_llama,
+    tokens,
 )
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
@@ -121,9 +127,26 @@ def test_a_model_that_asks_the_device_while_building_runs_uncompiled():
     assert twice(asking) == twice(engine)
 
 
-@pytest.mark.parametrize("of", ["draft", pytest.param("target", marks=pytest.mark.slow)])
-def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, of):
-    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
+def skipping() -> Engine:
+    target = tiny_llama(0)
+    return Engine(target, [LayerSkipDrafter(target, [0])], context_limit=1000)
+
+
+def with_a_draft() -> Engine:
+    return engine_of(one_layer(0), one_layer(1), context_limit=1000)
+
+
+@pytest.mark.parametrize(
+    ("make", "of"),
+    [
+        (with_a_draft, "draft"),
+        (skipping, "draft"),
+        pytest.param(with_a_draft, "target", marks=pytest.mark.slow),
+    ],
+)
+def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch, make, of):
+    """Its rows, which may be the target's own, do not count as read."""
+    engine = make()
     wanted = twice(engine, drafter="none")
     broken = engine.target if of == "target" else draft_model(engine)
     honest, left = Model._pass, [1]
@@ -138,9 +161,25 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
 
     monkeypatch.setattr(Model, "_pass", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        twice(engine, **DRAFTED)
-    assert twice(engine, **DRAFTED) == wanted
-    assert engine.target.compiles and left[0] < 0
+        twice(engine, draft_length=3)
+    assert twice(engine, draft_length=3) == wanted
+    assert broken.compiles and engine.target.compiles and left[0] < 0
+
+
+def test_one_compiled_graph_reads_trees_of_any_shape():
+    """Without the last rounds, whose trees are smaller: each size has kernels of its own."""
+    target, draft, ids = tiny_llama(0), nearly(tiny_llama, noise=0.1), prompt(40, 1)
+    drafters = [Branching(draft, shape) for shape in (LOPSIDED, BINARY[: len(LOPSIDED)])]
+    drafters[1].name = "other"
+    engine, wanted = Engine(target, drafters, context_limit=400), reference(target, ids, 60)
+    built = []
+    for drafter in drafters:
+        asked = Options(max_tokens=60, drafter=drafter.name, draft_length=8)
+        rounds = list(islice(engine.generate(ids, asked), 12))
+        assert tokens(rounds) == wanted[: len(tokens(rounds))]
+        assert {len(each.drafted) for each in rounds[1:]} == {8} and sum(each.accepted for each in rounds) > 5
+        built.append(engine.target.graphs_built)
+    assert built[1] == built[0] + 1, "for the first round, which is one row"
 
 
 def pard() -> PardDrafter:

@@ -5,11 +5,10 @@ import pytest
 
 from mlx_spec import Options
 from mlx_spec.arrays import Length, Pass
-from mlx_spec.candidate import NO_CANDIDATE
-from mlx_spec.policy.plan import Fixed
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.model import Model
 from tests.mlx_spec.grid import grid
+from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
     engine_of,
@@ -95,16 +94,9 @@ def test_no_rounding_differs_between_plain_and_drafted_rows():
 
 def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds():
     """The target drafts for itself: if it were one token out of step, not all would be accepted."""
-
-    class InTurn(Fixed):
-        lengths = iter([3, 0, 0, 2, 0, 5, 1, 1, 0, 0, 0, 4] * 20)
-
-        def choose(self, candidates, length):
-            return (candidates[0], k) if (k := next(self.lengths)) else (NO_CANDIDATE, 0)
-
     target, ids = tiny_llama(0), prompt(9, 1)
     engine = engine_of(target, target, context_limit=2048)
-    engine.controller = InTurn(3)  # type: ignore[assignment]
+    engine.controller = Uneven([3, 0, 0, 2, 0, 5, 1, 1, 0, 0, 0, 4])  # type: ignore[assignment]
     rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="model")))
     assert tokens(rounds) == reference(target, ids, 40)
     assert engine.stats(rounds).acceptance_rate == 1

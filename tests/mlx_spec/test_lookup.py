@@ -2,15 +2,11 @@
 
 import random
 
-import mlx.core as mx
 import pytest
 
 from mlx_spec import Options
-from mlx_spec.arrays import Length
-from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter, SuffixAutomaton
-from mlx_spec.verify.batch import BatchVerifier
-from mlx_spec.verify.verifiers import Verifier
+from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, text, tiny_llama, tokens
 
 
@@ -38,14 +34,8 @@ def test_the_longest_match_is_that_of_a_naive_search(alphabet):
 
 
 def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) -> list[int]:
-    """What it drafts after `text`; nothing without a candidate."""
     drafter.begin([text], [documents])
-    if not drafter.candidates(Length.exact(len(text))):
-        return []
-    context = Context([text], mx.array([text]), Length.exact(len(text)))
-    verifier = BatchVerifier([Verifier(Options(), 100)], context.tokens, context.length, depth)
-    drafted: list[list[int]] = drafter.draft(context, depth, verifier).tokens.tolist()  # type: ignore[assignment]
-    return drafted[0]
+    return draft_after(drafter, text, depth)
 
 
 @pytest.mark.parametrize(

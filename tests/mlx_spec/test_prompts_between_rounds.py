@@ -35,9 +35,8 @@ def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(now, prompts, lo
     running = rows.add(prompt(5, 1), Options(max_tokens=300))
     while not running.rounds:
         rows.step()
-    for i in range(prompts):
-        rows.add(prompt(2100 // prompts, 2 + i), Options(max_tokens=5))
-    while rows.busy and not running.ended:
+    others = [rows.add(prompt(2100 // prompts, 2 + i), Options(max_tokens=5)) for i in range(prompts)]
+    while not (running.ended or all(one.begun for one in others)):
         before = now[0]
         rows.step()
         gaps.append(now[0] - before)

@@ -74,8 +74,8 @@ def test_d3_d6_with_shared_caches_or_past_a_window_a_target_drafts_for_itself_wi
     target, ids = make(0), prompt(12, 1)
     engine = engine_of(target, target, context_limit=2048)
     assert make is tiny_gemma3 or len(engine.target.buffers) == 2, "the last two of four layers have none"
-    rounds = list(engine.generate(ids, Options(max_tokens=60, drafter="model", draft_length=3)))
-    assert tokens(rounds) == reference(target, ids, 60)
+    rounds = list(engine.generate(ids, Options(max_tokens=40, drafter="model", draft_length=3)))
+    assert tokens(rounds) == reference(target, ids, 40)
     assert engine.stats(rounds).acceptance_rate == 1
 
 
@@ -92,9 +92,9 @@ def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
 def test_d7_penalties_see_the_prompt_and_the_drafted_prefix(engine, penalty, length):
     ids, model = prompt(length, 8), engine.target.model
     processors = make_logits_processors(repetition_penalty=penalty)
-    wanted = reference(model, ids, 40, logits_processors=processors)
-    assert wanted != reference(model, ids, 40)
-    options = {"max_tokens": 40, "draft_length": 4, "repetition_penalty": penalty}
+    wanted = reference(model, ids, 24, logits_processors=processors)
+    assert wanted != reference(model, ids, 24)
+    options = {"max_tokens": 24, "draft_length": 4, "repetition_penalty": penalty}
     for drafter in ("none", "model", "auto"):
         assert text(engine, ids, drafter=drafter, **options) == wanted
 

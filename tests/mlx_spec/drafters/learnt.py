@@ -143,7 +143,7 @@ def learnt_pard(texts: list[list[int]], rounds: int) -> nn.Module:
         logits = mx.take_along_axis(draft(ids), places[:, :, None], axis=1)
         return nn.losses.cross_entropy(logits, labels, reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(8e-3), nn.value_and_grad(draft, loss)
+    optimizer, gradient = optimizers.Adam(4e-3), nn.value_and_grad(draft, loss)
     for _ in range(rounds):
         optimizer.update(draft, gradient()[1])
         mx.eval(draft.parameters(), optimizer.state)
@@ -167,32 +167,22 @@ LEARNT = {
     for each in (
         # Each step reads the row before, with float32's rounding.
         Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle, close=1e-3),
-        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 100, plain, medusa),
-        Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 45, lambda kind, draft: kind(draft, MASK), pard),
+        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 50, plain, medusa),
+        Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 25, lambda kind, draft: kind(draft, MASK), pard),
         Learnt(
-            "assistant",
-            AssistantDrafter,
-            assistant_heads.target,
-            assistant_heads.trained,
-            60,
-            plain,
-            assistant_heads.by_hand,
-            close=1e-3,
+            "assistant", AssistantDrafter, assistant_heads.target, assistant_heads.trained, 30, plain,
+            assistant_heads.by_hand, close=1e-3,
         ),
         Learnt(
-            "peagle",
-            PEagleDrafter,
-            heads.target,
-            peagle_heads.trained,
-            60,
+            "peagle", PEagleDrafter, heads.target, peagle_heads.trained, 60,
             lambda kind, head: kind(head, 5),
             lambda head, before, depth: peagle_heads.by_hand(head, taps_of(before), before, depth),
         ),
-        block("dflash", SHAPE, 60),
-        block("dflash2", SECOND, 50),
-        block("dspark", DSPARK, 40),
+        block("dflash", SHAPE, 35),
+        block("dflash2", SECOND, 30),
+        block("dspark", DSPARK, 35),
     )
-}
+}  # fmt: skip
 
 
 def late_features(kind: type[Any]) -> type[Drafter]:

@@ -109,7 +109,7 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
-    options = {"max_tokens": 24, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 12 if kind == "digits" else 24, "temperature": temperature, "seed": 2}
     for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
@@ -148,7 +148,7 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
     assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
 
 
-@pytest.mark.parametrize(("kind", "count"), [("text", 40), ("digits", 24)])
+@pytest.mark.parametrize(("kind", "count"), [("text", 40), ("digits", 12)])
 def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind, count):
     drafter: Any = KINDS[kind]()
     engine, ids = engine_with(drafter), prompt(30, 3)
@@ -237,9 +237,9 @@ def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
         return honest(self, texts)
 
     monkeypatch.setattr(ByVocabulary, "_read", reads)
-    rounds = list(engine.generate(ids, Options(max_tokens=60, drafter="foreign", draft_length=3)))
+    rounds = list(engine.generate(ids, Options(max_tokens=44, drafter="foreign", draft_length=3)))
     whole = tokens(rounds)
-    assert whole == reference(engine.target.model, ids, 60)
+    assert whole == reference(engine.target.model, ids, 44)
     whole = Whole(Mapped()).to_draft(ids + whole)
     for first, *end in read:
         assert first == whole[0] and 10 <= len(end) < 30

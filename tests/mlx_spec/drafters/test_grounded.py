@@ -1,17 +1,14 @@
 """Grounded copies from stores of documents, and changes no text whatever they hold."""
 
-import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length
-from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.grounded import GroundedDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.token_store import TokenStore, arranged
-from mlx_spec.verify.batch import BatchVerifier
-from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.grid import grid
+from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama, together, tokens
 
 
@@ -19,22 +16,12 @@ def drafter_of(*stores: list[list[int]]) -> GroundedDrafter:
     return GroundedDrafter([TokenStore(arranged(documents)) for documents in stores])
 
 
-def copied(drafter: Drafter, text: list[int], depth: int) -> list[int]:
-    """What it drafts after `text`; nothing without a candidate."""
-    if not drafter.candidates(Length.exact(len(text))):
-        return []
-    context = Context([text], mx.array([text]), Length.exact(len(text)))
-    verifier = BatchVerifier([Verifier(Options(), 100)], context.tokens, context.length, depth)
-    drafted: list[list[int]] = drafter.draft(context, depth, verifier).tokens.tolist()  # type: ignore[assignment]
-    return drafted[0]
-
-
 def test_what_followed_the_longest_match_of_all_stores_is_drafted_to_the_end_of_its_document():
     drafter = drafter_of([[1, 2, 3, 4, 5, 6, 7], [8, 9]], [[0, 1, 2, 3, 4, 5, 60, 61]])
     drafter.begin([[80, 1, 2, 3, 4, 5]], [[]])
-    assert copied(drafter, [80, 1, 2, 3, 4, 5], 8) in ([6, 7], [60, 61])
+    assert draft_after(drafter, [80, 1, 2, 3, 4, 5], 8) in ([6, 7], [60, 61])
     drafter.begin([[0, 1, 2, 3, 4, 5]], [[]])
-    assert copied(drafter, [0, 1, 2, 3, 4, 5], 8) == [60, 61]
+    assert draft_after(drafter, [0, 1, 2, 3, 4, 5], 8) == [60, 61]
 
 
 @pytest.mark.parametrize("ending", [[2, 3, 4, 5], [90, 2, 3, 4, 5], [3, 4, 5, 6, 7], [4, 5, 6, 7, 8]])

@@ -1,6 +1,5 @@
 """Some of the target's own layers draft for it: the same text and weights, and a target left as it was."""
 
-import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,6 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length
 from mlx_spec.drafters import layer_skip
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
-from mlx_spec.target import model as cached_model
-from mlx_spec.target.model import Model
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
@@ -50,38 +47,12 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_compiled_it_gives_the_plain_text_also_after_a_draft_that_could_not_be_finished(monkeypatch):
-    """An interrupted draft leaves no rows that count as read."""
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    target, ids = tiny_llama(0), prompt(40, 3)
-    drafter = LayerSkipDrafter(target, [0])
-    engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 30)
-    honest = Model._pass
-
-    def interrupted(self, *given):
-        output = honest(self, *given)
-        if self is drafter.cached:
-            raise KeyboardInterrupt
-        return output
-
-    with monkeypatch.context() as context:
-        context.setattr(Model, "_pass", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            text(engine, ids, max_tokens=30, draft_length=3)
-    for _ in range(2):
-        assert text(engine, ids, max_tokens=30, draft_length=3) == wanted
-    mx.disable_compile()
-    assert drafter.cached.compiles and drafter.cached.graphs_built > 2
-
-
 @pytest.mark.parametrize("bits", [8, pytest.param(None, marks=pytest.mark.slow)])
 def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
     target = tiny_llama(0, layers=2, dim=128, heads=2)
     engine = Engine(target, [LayerSkipDrafter(target, [0])], context_limit=600, kv_bits=bits)
     plain, ids = Engine(target, context_limit=600, kv_bits=bits), prompt(230, 1)
-    for turn in range(3):  # over a border where buffers grow
+    for turn in range(2):  # over a border where buffers grow
         out = text(engine, ids, max_tokens=30, draft_length=3)
         assert out == text(plain, ids, max_tokens=30)
         ids = ids + out + prompt(3, turn)

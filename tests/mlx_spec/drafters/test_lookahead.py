@@ -1,7 +1,5 @@
 """Lookahead drafts earlier guesses of the target, at every size of window and pool, and changes no text."""
 
-import shutil
-
 import mlx.core as mx
 import pytest
 
@@ -9,7 +7,6 @@ from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length
 from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
-from mlx_spec.target import model as cached_model
 from mlx_spec.verify import batch as verify_batch
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
@@ -50,10 +47,9 @@ def test_text_is_the_plain_one_at_every_depth_and_guesses_are_accepted(size, tem
     assert accepted > (0 if temperature else 20)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same(temperature):
+def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same():
     target, ids = tiny_sliding_llama(0), prompt(40, 1)
-    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
+    options = {"max_tokens": 40, "temperature": 0.8, "seed": 3}
     wanted, drafter = text(Engine(target, context_limit=400), ids, **options), LookaheadDrafter()
     engine = Engine(target, [drafter], context_limit=400)
     for seed in range(3):
@@ -61,20 +57,6 @@ def test_whatever_the_pool_and_the_window_hold_the_text_is_the_same(temperature)
         drafter._known = mx.random.randint(-5, 2 * VOCAB, (VOCAB, 3, 2), key=keys[0])
         drafter._turn = mx.random.randint(0, 3, (VOCAB,), key=keys[1])
         assert text(engine, ids, drafter="lookahead", draft_length=31, **options) == wanted
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
-def test_compiled_passes_give_the_plain_text(monkeypatch):
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    target, ids = repeating(), prompt(40, 1)
-    engine = Engine(target, [LookaheadDrafter()], context_limit=400)
-    for _ in range(2):
-        assert text(engine, ids, max_tokens=60, drafter="lookahead", draft_length=31) == reference(
-            target, ids, 60
-        )
-    mx.disable_compile()
-    assert engine.target.compiles
 
 
 def test_texts_that_share_the_pool_are_those_of_single_runs():

@@ -5,13 +5,11 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length, Output, Pass
-from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.target.model import Model
-from mlx_spec.verify.batch import BatchVerifier
-from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.grid import grid
+from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama, tokens
 
 
@@ -24,7 +22,7 @@ def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, leng
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)
     for seed in (1, 2):  # the second answer begins with the table of the first
         ids = prompt(6, seed)
-        options = {"max_tokens": 80, "temperature": temperature, "seed": seed}
+        options = {"max_tokens": 50, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
         assert length is None or temperature or sum(r.accepted for r in rounds) > 10
@@ -37,14 +35,10 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     read = [a, b, c, d, b, e, a, d]
     drafter.observe(Pass(mx.array([read]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
 
-    def drafted(*text: int) -> list[int]:
-        context = Context([text], mx.array([text]), Length.exact(len(text)))
-        verifier = BatchVerifier([Verifier(Options(), 120)], context.tokens, context.length, 2)
-        return drafter.draft(context, 2, verifier).tokens[0].tolist()  # type: ignore[return-value]
-
-    assert drafted(a, b) == [c, d]
-    assert drafted(d, b) == [e, a]
-    assert drafted(unseen, b) == [e, a]
+    drafter.begin([read], [[]])
+    assert draft_after(drafter, [a, b], 2) == [c, d]
+    assert draft_after(drafter, [d, b], 2) == [e, a]
+    assert draft_after(drafter, [unseen, b], 2) == [e, a]
 
 
 def test_without_an_earlier_occurrence_it_has_no_candidate_and_its_shadow_results_are_right():

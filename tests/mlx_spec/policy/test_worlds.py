@@ -77,7 +77,7 @@ def ignores_costs(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mutant", [without_budget, ignores_costs])
 def test_without_costs_or_budget_it_would_be_slower(mutant: Callable, monkeypatch: pytest.MonkeyPatch):
     mutant(monkeypatch)
-    assert not all(gain(world) >= 0.97 for world in HOSTILE)
+    assert any(gain(world) < 0.97 for world in reversed(HOSTILE))
 
 
 def test_without_shadow_drafts_it_would_gain_less(monkeypatch: pytest.MonkeyPatch):

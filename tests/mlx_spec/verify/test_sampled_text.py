@@ -35,7 +35,7 @@ from tests.mlx_spec.tiny_models import (
     tokens,
 )
 
-SAMPLED = {"max_tokens": 32, "temperature": 1.0, "seed": 11}
+SAMPLED = {"max_tokens": 24, "temperature": 1.0, "seed": 11}
 
 
 FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2}
@@ -209,18 +209,23 @@ def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypat
     ),
 )
 def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
-    """A broken draft changes no text; a broken target's text is that of plain decoding."""
+    """A broken draft changes no text; a broken target's text is that of plain decoding.
+
+    At so low a temperature as the last only the likeliest token can be drawn.
+    """
     target, draft = one_layer(), nearly(one_layer)
     engine, ids = engine_of(target, draft, context_limit=400), prompt(12, 3)
     with_weight(value, draft if broken == "draft" else target)
     hot: dict[str, Any] = {"temperature": 0.8, "top_k": 9, "top_p": 0.9, "min_p": 0.02}
-    rules_and_options = [("coupled", {}), ("coupled", hot), ("token", {}), ("token", hot), ("block", hot)]
-    for rule, extra in rules_and_options:
+    cold = {"temperature": 0.0001}
+    for rule, extra in (
+        ("coupled", {}), ("coupled", hot), ("token", {}), ("token", hot), ("block", hot), ("block", cold),
+    ):  # fmt: skip
         options = {"max_tokens": 12, "verify": rule, **extra}
         rounds = list(engine.generate(ids, Options(drafter="model", draft_length=3, **options)))
         assert all(0 <= t < VOCABULARY for r in rounds for t in (*r.drafted, *r.tokens))
         assert sum(len(r.tokens) for r in rounds) == 12
-        if rule == "coupled" or not extra:
+        if rule == "coupled" or extra is not hot:
             assert tokens(rounds) == text(engine, ids, drafter="none", **options)
 
 
@@ -268,7 +273,7 @@ def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)
     options = {**SAMPLED, "verify": rule}
     wanted, shorter = text(engine, ids, drafter="none", **options), 0
-    for known in range(3, 27, 4):
+    for known in range(3, 23, 4):
         document = [*ids[-4:], *wanted[:known]]
         asked = Options(drafter="lookup", draft_length=8, **options)
         rounds = list(engine.generate(ids, asked, documents=[document]))
