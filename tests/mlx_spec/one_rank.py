@@ -22,7 +22,7 @@ PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2
 """In three pieces."""
 PROMPTS = PROMPT, PROMPT[:3], LONG
-TOKENS, LIMIT = 16, 256
+TOKENS, LIMIT = 32, 256
 
 
 def model(noise: float = 0.0) -> Any:
