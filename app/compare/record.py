@@ -116,6 +116,7 @@ def record_from_json(value: Any) -> Record:
         facts = {key: fact for key, fact in value.items() if key not in own}
         record = TypeAdapter(Record).validate_python({**value, "outcomes": outcomes, "facts": facts})
         datetime.fromisoformat(record.date)
+        # What lists and pictures read: a KeyError where one is missing.
         _ = facts["pair"]["name"], facts["device"], facts["versions"], facts["options"]["verify"]
         for place in record.drafting:
             record.comparison(place)
