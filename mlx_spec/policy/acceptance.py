@@ -52,9 +52,13 @@ class Acceptance:
     @property
     def now(self) -> np.ndarray:
         """Mean weights of the texts: expectations are linear in them."""
+        return self.by_text.mean(axis=0)
+
+    @property
+    def by_text(self) -> np.ndarray:
+        """[texts, levels], weights of each text; without any, those of the text that ended last."""
         self._learn_shadows()
-        weights = list(self._texts.values())
-        return self._last if not weights else weights[0] if len(weights) == 1 else np.mean(weights, axis=0)
+        return np.array(list(self._texts.values()) or [self._last])
 
     def begin(self, texts: Collection[int]) -> None:
         """Set the texts of the batch; those that ended are mixed into `usual`."""

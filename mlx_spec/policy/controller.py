@@ -13,7 +13,7 @@ import numpy as np
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import START, Budget
-from mlx_spec.policy.costs import PLAIN, Costs
+from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
 from mlx_spec.policy.value import Value
 from mlx_spec.types import Round
 
@@ -42,7 +42,7 @@ UNSTEADY = 1.5
 class Controller:
     """Chooses drafter and draft length of each round; one per loaded pair, kept across answers.
 
-    A batch gets one draft length, by the mean of its texts' weights; `of` gives the controller for its size.
+    A batch gets one draft length, for all of its texts; `of` gives the controller for its size.
 
     Args:
         texts: batch size.
@@ -53,6 +53,10 @@ class Controller:
         self.texts = texts
         self._others: dict[int, Controller] = {}
         """By batch size."""
+        self._batches = Budget()
+        """Shared by these: what single texts gained pays for no batch."""
+        self._fixed = 0.0
+        """Share of a plain round's time that one text would take as well."""
         self.acceptance: dict[str, Acceptance] = {}
         self.budget = Budget()
         self.reading: dict[str, float] = {}
@@ -71,13 +75,14 @@ class Controller:
         """Plain rounds since the last evaluation."""
 
     def of(self, texts: int) -> "Controller":
-        """The controller for rounds of `texts` texts: its own costs, the same acceptance and budget."""
+        """The controller for rounds of `texts` texts: its own costs, the same acceptance, batches' budget."""
         if texts == self.texts:
             return self
         if texts not in self._others:
             self._others[texts] = Controller(self.costs.together(texts), texts)
         other = self._others[texts]
-        other.acceptance, other.budget = self.acceptance, self.budget
+        other.acceptance, other.budget = self.acceptance, self._batches
+        other._fixed = _fixed(self.costs.plain, other.costs.plain, texts)
         return other
 
     def begin(self, texts: Collection[int]) -> None:
@@ -86,7 +91,7 @@ class Controller:
         self._probe_left, self._idle = 0, 0
         self._again_at.clear()
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
-        self.budget.begin()
+        self.budget.begin(texts, self._fixed)
         for acceptance in self.acceptance.values():
             acceptance.begin(texts)
 
@@ -114,7 +119,7 @@ class Controller:
         self._since_probe += 1
         self._probe_left = max(0, self._probe_left - 1)
         if self.costs.plain:
-            self._pay(one, tokens, candidate, length)
+            self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)
         if k:
             for text, each in read.items():
                 self._acceptance(candidate).count(text, each.draft_length, each.accepted)
@@ -135,16 +140,17 @@ class Controller:
         acceptance = {kind: each.as_json() for kind, each in self.acceptance.items()}
         others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
         return {"costs": self.costs.as_json(), "acceptance": acceptance, "reading": dict(self.reading),
-                "budget": self.budget.kept, "together": others}  # fmt: skip
+                "budgets": [self.budget.kept, self._batches.kept], "together": others}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """On invalid values raises LookupError, TypeError, ValueError or AttributeError; changes nothing."""
         costs = Costs.from_json(values["costs"])
         acceptance = {str(kind): Acceptance.from_json(each) for kind, each in values["acceptance"].items()}
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
-        budget = Budget(float(values["budget"]))
+        budget, batches = (Budget(float(each)) for each in values["budgets"])
         others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
-        self.costs, self.acceptance, self.reading, self.budget = costs, acceptance, reading, budget
+        self.costs, self.acceptance, self.reading = costs, acceptance, reading
+        self.budget, self._batches = budget, batches
         self._others = {n: Controller(each, n) for n, each in others.items()}
 
     def _acceptance(self, candidate: Candidate) -> Acceptance:
@@ -158,7 +164,7 @@ class Controller:
         limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
         seconds = self.costs.curve(candidate.costs_as, limit, length)
         once = candidate.behind * self._reading(candidate, length)
-        return Value(candidate, self._acceptance(candidate), seconds, once)
+        return Value(candidate, self._acceptance(candidate), seconds, once, self._fixed)
 
     def _reading(self, candidate: Candidate, length: int) -> float:
         """Seconds per missed token."""
@@ -231,8 +237,12 @@ class Controller:
             if k:
                 self._begin_probe(PLAIN, 0)
 
-    def _pay(self, read: Round, tokens: float, candidate: Candidate, length: int) -> None:
-        """Charge a round to the budget, and learn the time of reading missed tokens."""
+    def _pay(self, read: Round, tokens: Mapping[int, int], candidate: Candidate, length: int) -> None:
+        """Charge a round to the budget, and learn the time of reading missed tokens.
+
+        Args:
+            tokens: gained, by text.
+        """
         plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
             self.budget.rest(tokens, plain)
@@ -245,3 +255,10 @@ class Controller:
             took = max(0.0, read.seconds - expected) / candidate.behind
             before = self.reading.get(candidate.drafter, took)
             self.reading[candidate.drafter] = before + BELIEVED * (took - before)
+
+
+def _fixed(one: RoundCost | None, plain: RoundCost | None, texts: int) -> float:
+    """The share of a plain round of `texts` texts that one text takes as well, if time grows linearly."""
+    if one is None or plain is None:
+        return 1.0
+    return min(1.0, max(0.0, (texts * one.at(0) / plain.at(0) - 1) / (texts - 1)))

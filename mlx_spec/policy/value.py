@@ -7,7 +7,7 @@ import numpy as np
 
 from mlx_spec.candidate import Candidate
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
-from mlx_spec.policy.budget import START
+from mlx_spec.policy.budget import START, for_all
 
 STAKE = 1 / 6
 """Share of the budget that one draft may risk: after a rejection enough is left to try shorter drafts
@@ -24,12 +24,15 @@ class Value:
     """[lengths], time of rounds that draft 0, 1, ... tokens."""
     once: float
     """Seconds to read the tokens it missed, before its first draft."""
+    fixed: float = 0.0
+    """Share of a plain round's time that one text would take as well."""
 
     def __post_init__(self) -> None:
-        self.alive = self.acceptance.now @ ALIVE[:, : len(self.seconds)]
+        by_text = self.acceptance.by_text @ ALIVE[:, : len(self.seconds)]
+        self.alive = by_text.mean(axis=0)
         """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
-        self.expected = self.alive.cumsum()
-        """[lengths], expected tokens of a round."""
+        self.expected = 1 / for_all(1 / by_text.cumsum(axis=1), self.fixed)
+        """[lengths], expected tokens of a round, each text's."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
 

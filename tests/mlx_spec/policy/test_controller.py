@@ -78,10 +78,11 @@ def test_one_answer_loses_no_more_than_its_allowance():
 def test_the_budget_is_judged_by_plain_rounds_timed_afterwards():
     """Drafts seemed to lose while the machine was slow; plain rounds were as slow."""
     spent = Budget()
-    spent.spend(10.0, 15.0)
+    spent.begin([1], fixed=0.0)
+    spent.spend({1: 10}, 15.0)
     assert spent.left(plain=1.0) < 0 < spent.left(plain=1.5)
     for _ in range(budget.SETTLED):
-        spent.rest(1.0, plain=1.5)
+        spent.rest({1: 1}, plain=1.5)
     assert spent.left(plain=1.0) == spent.left(plain=1.5) > 1.9
 
 
@@ -158,7 +159,7 @@ def test_what_was_learned_survives_as_plain_values():
 
 
 NO_COSTS = {"plain": None, "rounds": {}}
-EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budget": 1.0, "together": {}}
+EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budgets": [1.0, 1.0], "together": {}}
 
 
 @pytest.mark.parametrize(
@@ -170,8 +171,9 @@ EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budget": 1.0, "tog
         {"costs": {"plain": None, "rounds": []}},
         {"acceptance": {"model": {"usual": [0.5, 0.6], "now": [0.5, 0.5]}}},
         {"reading": {"model": "slow"}},
-        {"budget": float("nan")},
-        {"budget": None},
+        {"budgets": [1.0, float("nan")]},
+        {"budgets": [None, 1.0]},
+        {"budgets": [1.0]},
         {"together": {"8": {"plain": [0.0, 0.0, 1], "rounds": {}}}},
         {"together": {"many": NO_COSTS}},
     ],
