@@ -7,9 +7,7 @@ Each text of a batch has an account, since a draft that gains for most may lose 
 """
 
 import math
-from collections.abc import Collection, Mapping
-
-import numpy as np
+from collections.abc import Collection, Mapping, Sequence
 
 SHARE = 0.01
 """Share of the decoding time that may be lost."""
@@ -22,12 +20,12 @@ SETTLED = 4
 """Plain rounds in a row after which the drafts before them are no longer revalued."""
 
 
-def for_all(each: np.ndarray, fixed: float) -> np.ndarray:
-    """Time until all texts of a batch are done, from the time each would need (first axis).
+def for_all(each: Sequence[float], fixed: float) -> float:
+    """Time until all texts of a batch are done, from the time that each would need.
 
     Rounds take `fixed` of their time however few texts are left, so that much is waited for the slowest.
     """
-    return fixed * each.max(axis=0) + (1 - fixed) * each.mean(axis=0)
+    return fixed * max(each) + (1 - fixed) * sum(each) / len(each)
 
 
 class Budget:
@@ -97,5 +95,4 @@ class Budget:
 
     @property
     def _balance(self) -> float:
-        accounts = np.array([list(self._accounts().values()) or [0.0]])
-        return -for_all(-accounts.T, self._fixed).item()
+        return -for_all([-account for account in self._accounts().values()] or [0.0], self._fixed)

@@ -29,9 +29,10 @@ class Value:
 
     def __post_init__(self) -> None:
         by_text = self.acceptance.by_text @ ALIVE[:, : len(self.seconds)]
-        self.alive = by_text.mean(axis=0)
+        self.alive = by_text.sum(axis=0) / len(by_text)
         """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
-        self.expected = 1 / for_all(1 / by_text.cumsum(axis=1), self.fixed)
+        rounds = (1 / by_text.cumsum(axis=1)).T.tolist()
+        self.expected = 1 / np.array([for_all(each, self.fixed) for each in rounds])
         """[lengths], expected tokens of a round, each text's."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
