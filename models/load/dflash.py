@@ -61,12 +61,13 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     if not isinstance(own, Mapping):
         raise ValueError(f"its dflash_config is {own!r}")
     flat = {**config, **own}
-    projector, markov = flat.get("projector_type", "dflash"), "markov_head.markov_w1.weight" in weights
+    projector, markov = flat.get("projector_type", "dflash"), weights.get("markov_head.markov_w1.weight")
+    rank = int(flat.get("markov_rank") or 0) if markov is None else markov.shape[1]
     if projector not in ("dflash", "dspark"):
         raise UnsupportedModel(
             f"Its projector is of the type {projector}, which is not supported. Use another head."
         )
-    if markov and (kind := flat.get("markov_head_type", "vanilla")) != "vanilla":
+    if rank and (kind := flat.get("markov_head_type", "vanilla")) != "vanilla":
         raise UnsupportedModel(
             f"Its markov_head is of the type {kind}, which is not supported. Use another head."
         )
@@ -82,7 +83,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         bool(flat.get("sample_from_anchor", config_kind(config) == DSPARK)),
         windows,
         causal,
-        weights["markov_head.markov_w1.weight"].shape[1] if markov else 0,
+        rank,
         *_dflash2(flat, weights),
         "lm_head.weight" in weights,
         float(flat.get("output_multiplier", 1.0)),

@@ -79,7 +79,7 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename
     """Write a head to an empty folder.
 
     Args:
-        bits: quantize its matrices to this many bits; None: float16.
+        bits: quantize its matrices to this many bits, in place; None: float16.
         rename: from a tensor's name in the head to its name in the file.
     """
     quantization = {}

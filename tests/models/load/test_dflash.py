@@ -180,6 +180,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
         (z_lab(vocab_size=99), UnsupportedModel, "99 tokens.*has 120"),
         (z_lab(block_size="all"), BrokenFiles, "block_size is 'all'"),
         (z_lab(num_hidden_layers=3), BrokenFiles, "Missing"),
+        (spec_forge(), BrokenFiles, "markov_head.markov_w1.weight"),
         (deep_spec(markov_head_type="gated"), UnsupportedModel, "markov_head is of the type gated"),
     ],
 )

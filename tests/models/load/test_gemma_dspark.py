@@ -173,7 +173,8 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     texts = [PROMPT + text(plain, PROMPT, max_tokens=24, temperature=t, seed=2) for t in (0.0, 0.8)]
     read = [[mx.array(x[None]) for x in states_of(each)] for each in texts]
     # Without a Markov table, which could predict these texts by their pairs of tokens.
-    folder = publish(tmp_path / "head", taught(head_for(False, 0), texts, read, len(PROMPT), 20), False)
+    learned = taught(head_for(False, 0), texts, read, len(PROMPT), 20)
+    folder = publish(tmp_path / "head", learned, False, markov_rank=0)
 
     def first_two(**changes: Any) -> tuple[float, float]:
         drafter = load_dflash(edit_config(folder, **changes), target(), {})
