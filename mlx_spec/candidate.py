@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from mlx_spec.types import MAX_DRAFT_LENGTH
 
+TREES = ", trees of "
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -30,8 +32,14 @@ class Candidate:
     @property
     def costs_as(self) -> str:
         """The key of its rounds' costs."""
-        return f"{self.drafter}, trees of {self.nodes}" if self.nodes else self.drafter
+        return f"{self.drafter}{TREES}{self.nodes}" if self.nodes else self.drafter
 
 
 NO_CANDIDATE = Candidate("none", "none", 0.0, 0)
 """A plain round."""
+
+
+def rows_of(costs_as: str, k: int) -> int:
+    """Rows of one text in the target's pass of such a round, `k` drafted tokens after one another."""
+    nodes = costs_as.partition(TREES)[2]
+    return 1 + (int(nodes) if nodes else k)

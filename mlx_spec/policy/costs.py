@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mlx_spec.candidate import rows_of
+
 FAR = 2048
 """Context length (tokens) that the growth of a new cost is taken at."""
 PLAIN = "none"
@@ -157,7 +159,8 @@ class Costs:
         """Estimated costs of rounds of `texts` texts, from those of one text.
 
         A pass costs about the same for as many rows of one text, and drafting about as much as for one text.
-        Draft lengths whose pass would have more rows than were timed are left out.
+        Chains whose pass would have more rows than were timed are left out, as shorter ones lead to them;
+        trees are taken to cost as much more as they have rows.
         """
         if self.plain is None:
             return Costs()
@@ -168,14 +171,19 @@ class Costs:
         ]
         if texts > len(passes):
             return Costs()
+
+        def pass_of(rows: int) -> float:
+            return passes[min(rows, len(passes)) - 1] * max(1.0, rows / len(passes))
+
         grown = self.plain.growth * texts
-        rounds = {
-            name: {
-                k: RoundCost(passes[texts * (k + 1) - 1] + self.of(name, k) - passes[k], grown, seen=1)
-                for k in range(1, min(self.longest(name), len(passes) // texts - 1) + 1)
-            }
-            for name in self.rounds
-        }
+        rounds: dict[str, dict[int, RoundCost]] = {}
+        for name in self.rounds:
+            by = rounds[name] = dict[int, RoundCost]()
+            for k in range(1, self.longest(name) + 1):
+                rows = rows_of(name, k)
+                if texts * rows <= len(passes) or rows > k + 1:
+                    seconds = pass_of(texts * rows) + self.of(name, k) - pass_of(rows)
+                    by[k] = RoundCost(seconds, grown, seen=1)
         return Costs(RoundCost(passes[texts - 1], grown, seen=0), rounds)
 
     def as_json(self) -> dict[str, Any]:

@@ -156,6 +156,16 @@ def test_by_the_mean_of_all_texts_it_would_wait(monkeypatch):
     assert together("flat", 8) < 0.95
 
 
+def test_a_tree_has_its_rows_in_each_text_of_a_batch():
+    passes = {k: RoundCost(1 + 0.1 * k) for k in range(1, 16)}
+    trees = {k: RoundCost(passes[7].seconds + 0.05 * k) for k in range(1, 7)}
+    costs = Costs(RoundCost(1.0), {"lookup": passes, "eagle, trees of 7": trees})
+    assert costs.together(2).of("eagle, trees of 7", 3) == pytest.approx(passes[15].seconds + 0.15)
+    far = costs.together(8).of("eagle, trees of 7", 3)
+    assert far == pytest.approx(4 * passes[15].seconds + 0.15), "four times the rows that were timed"
+    assert costs.together(8).longest("lookup") == 1, "two rows of each text, as timed"
+
+
 def test_all_batch_sizes_share_one_budget():
     planner, lost = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}})), 0.0
     for texts in (2, 4, 8, 16):
