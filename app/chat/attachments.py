@@ -15,6 +15,8 @@ CHARACTERS_PER_TOKEN = 4
 
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
+_FILE_PATH = re.compile(r"[~./].*|[\w./+-]+/[\w.+-]+\.\w{1,5}")
+"""Not `@types/node` or `@app.route("/")`."""
 _BEHIND = ".,;:!?)]}'\""
 
 
@@ -66,11 +68,12 @@ def mistyped(text: str) -> list[str]:
 
 
 def _path(written: str) -> Path | None:
-    """A path that exists, or has a folder part: then a missing file is reported."""
+    """A path that exists, or looks like one with a folder: then a missing file is reported."""
     path, bare = Path(written), Path(written.rstrip(_BEHIND) or written)
     try:
         if written_out(path).exists():
             return path
-        return bare if written_out(bare).exists() or len(bare.parts) > 1 else None
+        named = len(bare.parts) > 1 and _FILE_PATH.fullmatch(str(bare))
+        return bare if named or written_out(bare).exists() else None
     except OSError:
         return None

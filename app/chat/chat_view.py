@@ -43,6 +43,9 @@ class ChatView(Protocol):
     def leave_editing(self) -> None:
         """Editing an earlier prompt ended: restore the input as it was before."""
 
+    def sent_edited(self) -> None:
+        """The edited prompt was sent: return what was being written before, if the input is empty."""
+
     def open(self, waited: list[Unsent]) -> None:
         """Another chat is in view; `waited` are the prompts still waiting in the previous one."""
 

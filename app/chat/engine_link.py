@@ -72,12 +72,14 @@ class EngineLink:
         self.listener: Callable[[PairEvent], object] = lambda event: None
         self._askers: dict[int, Asker] = {}
         self._last_id = 0
+        self._loads = 0
+        """Pairs that the engine was asked to load and has not answered for; the last one counts."""
         self._no_start = ""
         """Why a restart failed, until the next `pump` reports it."""
 
     def start(self) -> None:
         self.client.start()
-        self.client.send(protocol.Load(self.pair, self._at_once))
+        self._send_load()
 
     def use(self, pair: PairSpec) -> None:
         """Open another pair, with the documents of the current one."""
@@ -128,6 +130,10 @@ class EngineLink:
     def _load(self) -> None:
         self.info, self.state, self.indexing = None, "loading", ""
         self.listener(PairLoading())
+        self._send_load()
+
+    def _send_load(self) -> None:
+        self._loads += 1
         self.client.send(protocol.Load(self.pair, self._at_once))
 
     def _pass_on(self, event: protocol.EngineEvent) -> None:
@@ -141,8 +147,12 @@ class EngineLink:
                 self._fail(turn_id, text, refused=refused)
             case protocol.Died():
                 self._die(describe_death(event))
+            case Loaded() | LoadFailed() if self._loads > 1:
+                self._loads -= 1  # another pair was chosen meanwhile
             case _:
                 self.indexing = event.text if isinstance(event, Indexing) else ""
+                if isinstance(event, Loaded | LoadFailed):
+                    self._loads = 0
                 if isinstance(event, Loaded):
                     self.info, self.state = event.info, "ready"
                 elif isinstance(event, LoadFailed):
@@ -152,7 +162,7 @@ class EngineLink:
                 self.listener(event)
 
     def _die(self, reason: str) -> None:
-        self.info, self.state, self.tuning = None, "dead", None
+        self.info, self.state, self.tuning, self._loads = None, "dead", None, 0
         text = f"{reason} The next prompt starts it again."
         answering = list(self._askers)
         for turn_id in answering:

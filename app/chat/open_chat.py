@@ -85,6 +85,8 @@ class OpenChat:
             self.view.append(prompt)
         else:  # Another branch was chosen meanwhile.
             self.view.show_path()
+        if edited is not None:
+            self.view.sent_edited()
         self.answer(prompt, self.settings)
 
     def answer(self, prompt: ChatMessage, settings: Settings) -> None:

@@ -16,17 +16,19 @@ class PastPrompts:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._files: dict[str, tuple[Attachment, ...]] = {}
+        self._edits: dict[int, str] = {}
+        """By place: what a recalled text was changed to."""
         self._place = 0
         self._draft = Unsent("")
 
     def begin(self, texts: Iterable[str]) -> None:
         """Put the texts of earlier runs before those of this one."""
         self._texts = [*(text for text in texts if text not in self._texts), *self._texts]
-        self._place = len(self._texts)
+        self._to_end()
 
     def add(self, text: str, files: tuple[Attachment, ...] | None = None) -> None:
         self._texts = [*(one for one in self._texts if one != text), text]
-        self._place = len(self._texts)
+        self._to_end()
         self._files.pop(text, None)
         if files is not None:
             self._files[text] = files
@@ -46,12 +48,22 @@ class PastPrompts:
             return None
         if self._place == len(self._texts):
             self._draft = shown
-        elif (left := self._texts[self._place]) in self._files:
-            self._files[left] = shown.attachments
         else:
-            self._draft = replace(self._draft, attachments=shown.attachments)
+            self._edits[self._place] = shown.text
+            self._leave_files(shown)
         self._place = place
         if place == len(self._texts):
             return self._draft
         text = self._texts[place]
-        return Unsent(text, self._files.get(text, self._draft.attachments))
+        files = self._files.get(text, self._draft.attachments)
+        return Unsent(self._edits.get(place, text), files)
+
+    def _leave_files(self, shown: Unsent) -> None:
+        if (left := self._texts[self._place]) in self._files:
+            self._files[left] = shown.attachments
+        else:
+            self._draft = replace(self._draft, attachments=shown.attachments)
+
+    def _to_end(self) -> None:
+        self._place = len(self._texts)
+        self._edits.clear()

@@ -65,6 +65,7 @@ def test_the_sentences_signs_behind_a_path_are_not_part_of_it(
     assert mentioned("see @sub/gone.txt.") == [Path("sub/gone.txt")]
     assert mentioned('@"no such file"') == [Path("no such file")]
     assert mentioned("wait @... or @?") == []
+    assert mentioned('@app.route("/users") and npm i @types/node and @Get("/a.b")') == []
 
 
 def test_a_name_like_a_files_that_names_none_is_found(

@@ -75,7 +75,8 @@ The same prompts without and with drafting, one after the other on the same engi
     def on_unmount(self) -> None:
         """Save the finished runs if the screen is left by another key or with the program."""
         if (progress := self.progress) is not None:
-            progress.break_off("left before its end")
+            if progress.run is not None:
+                progress.break_off("left before its end")
             progress.stop()
             if (record := progress.record()) is not None:
                 self._keep(record)
@@ -119,9 +120,11 @@ The same prompts without and with drafting, one after the other on the same engi
             return self.record is not None
         return True
 
-    def action_stop(self) -> None:
+    async def action_stop(self) -> None:
         if self.progress is None:
             self.dismiss()
+        elif self.progress.run is None:  # what differs is being explained
+            await self._end(self.progress)
         else:
             self.progress.stop()
 

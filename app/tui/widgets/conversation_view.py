@@ -75,6 +75,9 @@ class ConversationView:
     def leave_editing(self) -> None:
         self._unsent.leave_editing()
 
+    def sent_edited(self) -> None:
+        self._unsent.sent_edited()
+
     def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
         self.show_path()

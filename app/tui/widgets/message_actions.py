@@ -171,7 +171,8 @@ class MessageActions:
     def _code(self) -> tuple[ChatMessage, list[str]]:
         """An answer and its code blocks, at least one."""
         answer = self._answer()
-        if not (blocks := code_blocks(answer.text)):
+        said = answer.text[thought_of(answer.text).answer_at :]
+        if not (blocks := code_blocks(said or answer.text)):
             raise BadInput("There is no code block in this answer.")
         return answer, blocks
 

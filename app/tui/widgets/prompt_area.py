@@ -132,21 +132,28 @@ def edited(app: App[Any], text: str) -> str:
     """The text as edited in `$VISUAL` or `$EDITOR`.
 
     Raises:
-        BadInput: there is no editor, it failed, or it cannot run here.
+        BadInput: there is no editor, it failed, or it cannot run here; or the text cannot be handed over.
     """
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not command:
         raise BadInput("No editor is named. Set EDITOR, for example: export EDITOR=nano")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "prompt.md"
-        file.write_text(text, "utf-8")
-        try:
-            with app.suspend():
-                code = subprocess.call([*shlex.split(command), str(file)])
-        except SuspendNotSupported as error:
-            raise BadInput("An editor cannot run in this terminal.") from error
-        except (OSError, ValueError) as error:
-            raise BadInput(f"The editor '{command}' cannot be started: {error}.") from error
-        if code != 0:
-            raise BadInput(f"The editor '{command}' ended with exit code {code}; the prompt is as it was.")
-        return file.read_text("utf-8", "replace").rstrip("\n")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "prompt.md"
+            file.write_text(text, "utf-8")
+            _run(app, command, file)
+            return file.read_text("utf-8", "replace").rstrip("\n")
+    except OSError as error:
+        raise BadInput(f"The prompt cannot be handed to an editor and back: {error.strerror}.") from error
+
+
+def _run(app: App[Any], command: str, file: Path) -> None:
+    try:
+        with app.suspend():
+            code = subprocess.call([*shlex.split(command), str(file)])
+    except SuspendNotSupported as error:
+        raise BadInput("An editor cannot run in this terminal.") from error
+    except (OSError, ValueError) as error:
+        raise BadInput(f"The editor '{command}' cannot be started: {error}.") from error
+    if code != 0:
+        raise BadInput(f"The editor '{command}' ended with exit code {code}; the prompt is as it was.")

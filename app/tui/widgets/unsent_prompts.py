@@ -42,6 +42,10 @@ class UnsentPrompts:
         self._prompt.fill(self._aside.text)
         self._prompt.attach(*self._aside.attachments)
 
+    def sent_edited(self) -> None:
+        aside, self._aside = self._aside, Unsent("")
+        self.return_prompts([aside] if aside.text or aside.attachments else [])
+
     def return_prompts(self, waited: list[Unsent]) -> None:
         """Put unsent prompts into the empty input; if it has text, Up brings them back."""
         if self._prompt.area.text:
