@@ -14,6 +14,7 @@ import mlx.core as mx
 from mlx_spec.arrays import Pass
 from mlx_spec.batch import Batch
 from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.chosen import drafters_for
 from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.loop import Loop, Read
 from mlx_spec.policy.plan import Fixed, Policy
@@ -192,16 +193,19 @@ class Rows:
             mx.reset_peak_memory()
         for i, text in enumerate(places):
             if text and text in joining:
-                text.first_read = self._first_read(text, i)
-                text.cached_tokens = target.resume(text.tokens, text.first_read, i)
+                observers = drafters_for(text.options, self._all_drafters)
+                known = min([each.known(text.tokens, i) for each in observers], default=len(text.tokens))
+                text.first_read = self._first_read(text, i, known)
+                text.cached_tokens = target.resume(text.tokens, min(text.first_read, known), i)
 
-    def _first_read(self, text: Text, place: int) -> int:
+    def _first_read(self, text: Text, place: int, known: int) -> int:
         """Prompt tokens to prefill: all but the last one, or only the cached ones if a short tail is left.
+        Of these `known` need not be read again for the drafters.
 
         A recurrent target can resume at the end of a prefill. The next prompt may lack this one's last tokens
         (a chat template's start of the answer): they are always left as a tail.
         """
-        rest = text.prompt_length - self._target.shared(text.tokens, place)
+        rest = text.prompt_length - min(known, self._target.shared(text.tokens, place))
         tail = RECURRENT_TAIL if self._target.recurrent else SHORT_TAIL
         if not 1 <= rest <= tail or len(self._places) > 1:
             rest = tail if self._target.recurrent else 1
@@ -218,13 +222,19 @@ class Rows:
             kept.append(text.first_read if text else target.seen[i])
         batch = Batch(written, kept, target.vocab, self._context_limit)
         batch.unseen = max(len(text.tokens) - target.seen[i] for i, text in enumerate(written) if text)
-        for drafter in self._drafters:
+        places = [(i, text.tokens) for i, text in enumerate(written) if text]
+        drafters = [
+            drafter
+            for drafter in self._drafters
+            if all(drafter.known(tokens, i) >= target.seen[i] for i, tokens in places)
+        ]
+        for drafter in drafters:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])
         policy = (self._controller if draft_length is None else Fixed(draft_length)).of(len(written))
         policy.begin([text.number for text in batch.live])
         timer = self._loop.timer if self._loop else Timer(self._graphs_built)
         timer.disturb()
-        return Loop(target, self._drafters, policy, batch, timer, self._drafts_in_flight)
+        return Loop(target, drafters, policy, batch, timer, self._drafts_in_flight)
 
     def _graphs_built(self) -> int:
         return sum(model.graphs_built for model in self._models)
@@ -279,22 +289,3 @@ def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) 
         target.rearrange(order)
         for drafter in drafters:
             drafter.rearrange(order)
-
-
-def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:
-    """The drafters that these options allow.
-
-    Raises:
-        BadOption: there is no drafter of a given name.
-    """
-    usual = [drafter.name for drafter in drafters if not drafter.by_name]
-    names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
-    known = [drafter.name for drafter in drafters]
-    if unknown := [name for name in names if name not in known]:
-        raise BadOption(
-            f"There is no drafter {unknown[0]} in this pair. "
-            f"Use auto or none, or one or more of these joined by +: {', '.join(known)}."
-        )
-    if options.draft_length == 0:
-        return []
-    return [drafter for drafter in drafters if drafter.name in names]

@@ -85,6 +85,16 @@ class Drafter(ABC):
         """
         return None
 
+    def known(self, tokens: Sequence[int], place: int) -> int:
+        """How many of the first tokens the target need not read again for it, of a text at this place."""
+        return len(tokens)
+
+    def pretend(self, tokens: Sequence[int]) -> None:
+        """Act as if a text of these tokens had been read, for timing."""
+        for model in self.models:
+            if not model.recurrent:
+                model.read_to(tokens, len(tokens))
+
     @abstractmethod
     def candidates(self, length: Length) -> Sequence[Candidate]:
         """The drafts that it could make for texts of `length` tokens; may be empty."""

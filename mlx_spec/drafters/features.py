@@ -14,6 +14,7 @@ from mlx_spec.arrays import Output, Pass, Verdict, put_rows, rearranged, take_ro
 from mlx_spec.drafters import Context, Shadow, Texts
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
+from mlx_spec.target.read_texts import ReadTexts
 
 
 class FeatureDrafter(ModelDrafter):
@@ -34,10 +35,20 @@ class FeatureDrafter(ModelDrafter):
         self.head, self.taps = head, tuple(taps)
         self._features = mx.zeros((1, 0, width))
         """`[b, capacity, dim]`, features of each position that the target has read."""
+        self._kept = ReadTexts()
+        """The tokens of these positions."""
 
     def rearrange(self, order: Sequence[int]) -> None:
         super().rearrange(order)
         self._features = rearranged(self._features, order)
+        self._kept.rearrange(order)
+
+    def known(self, tokens: Sequence[int], place: int) -> int:
+        return self._kept.common(tokens, place)
+
+    def pretend(self, tokens: Sequence[int]) -> None:
+        super().pretend(tokens)
+        self._kept.read_to(tokens, len(tokens))
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
         rows = self.head.features([output.hidden[layer] for layer in self.taps])
@@ -49,10 +60,15 @@ class FeatureDrafter(ModelDrafter):
             self._features = put_rows(self._features, rows, p.start.value, axis=1)
         else:
             self._features[first : first + 1, p.start.high : p.start.high + rows.shape[1]] = rows
+            ids: list[int] = p.ids[0].tolist()  # type: ignore[assignment]
+            self._kept.read_on(ids, p.start.high, first)
         super().observe(p, output, verdict)
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         mx.async_eval(self._features)  # or the graph would grow while others draft
+        for i, text in enumerate(texts):
+            if text:
+                self._kept.read_to(text, len(text) - 1, i)
         return super().commit(texts)
 
     def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:

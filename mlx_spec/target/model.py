@@ -151,8 +151,7 @@ class Model(ReadTexts):
         """Hold `len(order)` sequences: sequence i is a copy of sequence `order[i]`."""
         for buffer in self.buffers if self._lender is None else ():
             buffer.rearrange(order)
-        self.texts = [self.texts[i] for i in order]
-        self.seen = [self.seen[i] for i in order]
+        super().rearrange(order)
 
     def prefill(
         self,

@@ -15,6 +15,18 @@ class ReadTexts:
         """Rows of `tokens[:seen]` are valid now, by passes that were decoded."""
         self.texts[sequence], self.seen[sequence] = tokens, seen
 
+    def read_on(self, tokens: Sequence[int], start: int, sequence: int) -> None:
+        """Rows of `tokens` were read from `start` on, if there was no gap."""
+        if self.seen[sequence] >= start:
+            read = [*self.texts[sequence][:start], *tokens]
+            self.read_to(read, len(read), sequence)
+
+    def rearrange(self, order: Sequence[int]) -> None:
+        """Sequence i is now what sequence `order[i]` was; one that there was not has no rows."""
+        known = range(len(self.seen))
+        self.texts = [self.texts[i] if i in known else () for i in order]
+        self.seen = [self.seen[i] if i in known else 0 for i in order]
+
     def overwrite(self, start: int, sequence: int) -> None:
         """Rows of a sequence from `start` on are no longer valid."""
         self.seen[sequence] = min(self.seen[sequence], start)

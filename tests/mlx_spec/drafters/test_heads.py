@@ -59,3 +59,22 @@ def test_targets_without_the_layers_that_heads_read_are_refused_by_name() -> Non
     model.model.other_norm = model.model.norm
     with pytest.raises(UnsupportedModel, match="llama has 2 layers that could be its last norm"):
         medusa_taps(model)  # before anything is read for a training
+
+
+def joins_late(name: str) -> bool:
+    """Whether a head drafts the same in a chat begun without it as after a fresh start."""
+    joins, fresh = LEARNT[name].engine(), LEARNT[name].engine()
+    text(joins, PROMPT[:6], max_tokens=4, drafter=name, draft_length=3)
+    chat = PROMPT + text(joins, PROMPT, max_tokens=40, drafter="none") + PROMPT[:2]
+    found, wanted = (drafts(each, chat, name, max_tokens=12, draft_length=3) for each in (joins, fresh))
+    return found == wanted
+
+
+@pytest.mark.parametrize("name", ["eagle", "dflash", "peagle"])
+def test_a_head_that_joins_a_chat_begun_without_it_reads_what_it_missed(name: str) -> None:
+    assert joins_late(name)
+
+
+def test_features_taken_as_read_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EagleDrafter, "known", lambda self, tokens, place: len(tokens))
+    assert not joins_late("eagle")
