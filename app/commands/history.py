@@ -87,7 +87,7 @@ def export(
         check_place("--output", output)
     with opened_history(to_read=True) as history:
         if chat == "all":
-            rows = history.chats(limit=-1) + history.chats(archived=True, limit=-1)
+            rows = history.chats() + history.chats(archived=True)
             found = [row.chat for row in rows]
         else:
             found = [history.find(chat)]

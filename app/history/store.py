@@ -121,8 +121,8 @@ class History:
             alone = "id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE chat = chats.id)"
             self.connection.execute(f"DELETE FROM chats WHERE {alone}", ids[:1])
 
-    def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = 500) -> list[ChatRow]:
-        """The chats that were changed last, newest first."""
+    def chats(self, *, archived: bool = False, deleted: bool = False, limit: int = -1) -> list[ChatRow]:
+        """The chats that were changed last, newest first; -1: all."""
         wanted = "c.deleted IS NOT NULL" if deleted else f"c.deleted IS NULL AND c.archived = {archived:d}"
         return self._rows(f"{wanted} ORDER BY c.touched DESC, c.changed DESC LIMIT ?", limit)
 

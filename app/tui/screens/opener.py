@@ -76,7 +76,10 @@ class Opener:
     def use(self, pair: Pair | None) -> None:
         """Answer with this pair from here on; None changes nothing."""
         chat = self._app.state
-        if pair is not None and pair.spec != chat.link.pair:
+        if pair is not None and chat.link.is_served:
+            text = f"The server answers with its own pair. For {pair.name} here: mlx-spec chat {pair.name}."
+            chat.view.note(text, "mistake")
+        elif pair is not None and pair.spec != chat.link.pair:
             chat.view.note(f"Opening {pair.name}. The conversation goes on with it.")
             chat.use(pair.spec)
 

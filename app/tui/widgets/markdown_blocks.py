@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
 
+from app.chat.thinking import thought_of
 from app.tui.widgets.coloured_code import Coloured, ColouredCode
 from app.tui.widgets.wrapping import Line, Run, Styles, cells, exact, text_of, wrapped
 
@@ -37,7 +38,9 @@ _NARROW = 12
 
 
 def code_blocks(text: str) -> list[str]:
-    return [token.content for token in PARSER.parse(text) if token.type in ("fence", "code_block")]
+    """The code of an answer, without that of its thought if it has more than a thought."""
+    said = text[thought_of(text).answer_at :] or text
+    return [token.content for token in PARSER.parse(said) if token.type in ("fence", "code_block")]
 
 
 def blocks(source: str) -> Iterator[SyntaxTreeNode]:

@@ -171,8 +171,7 @@ class MessageActions:
     def _code(self) -> tuple[ChatMessage, list[str]]:
         """An answer and its code blocks, at least one."""
         answer = self._answer()
-        said = answer.text[thought_of(answer.text).answer_at :]
-        if not (blocks := code_blocks(said or answer.text)):
+        if not (blocks := code_blocks(answer.text)):
             raise BadInput("There is no code block in this answer.")
         return answer, blocks
 

@@ -55,6 +55,16 @@ async def test_leaving_an_edit_brings_back_what_was_being_written_and_pasted(ope
         await chat.until(lambda: chat.area.text == "onex")
 
 
+async def test_sending_an_edit_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask("one")
+        chat.area.load_text("half a thought")
+        await chat.edit()
+        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
+        await chat.press("x", "enter")
+        await chat.until(lambda: chat.prompts == ["onex"] and chat.area.text == "half a thought")
+
+
 async def test_a_text_that_an_edit_of_another_prompt_replaces_is_behind_up(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("one")
@@ -137,3 +147,6 @@ async def test_the_prompt_can_be_written_in_the_persons_editor(
         await chat.press("ctrl+g")
         await chat.pilot.pause()
         assert chat.area.text == "ab\n␛[1mmore"
+        monkeypatch.setenv("EDITOR", "rm")
+        await chat.press("ctrl+g")
+        await chat.noticed("cannot be handed to an editor and back: No such file")

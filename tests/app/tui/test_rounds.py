@@ -14,6 +14,7 @@ from app.tui.keys.in_force import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
 from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.widgets.token_text import round_sentence, round_text
+from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 
 
@@ -59,6 +60,19 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
     (span,) = [s for s in shown.spans if "reverse" in str(s.style)]
     assert shown.plain[span.start : span.end] == "HERE␛"
     assert span.start <= 2 * width and "\x1b" not in shown.plain
+
+
+def test_above_a_round_are_as_many_lines_as_fit() -> None:
+    text, played = "1\n2\n3\nHERE", DraftRound("model", (), 0, "", 0.1, None, 6, 10)
+    assert excerpt(text, played, 20, 1).plain == "3\nHERE" != excerpt(text, played, 20).plain
+
+
+def test_an_answer_left_before_its_end_counts_the_tokens_of_its_rounds() -> None:
+    left = answer("a", "p")
+    assert left.facts is not None
+    facts = replace(left.facts, rounds=(drafted(2), plain(0.02)), stats=None)
+    log = AnswerLog("a pair", replace(left, facts=facts), over=True)
+    assert (log.tokens, round(log.seconds, 3)) == (4, 0.05)
 
 
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:

@@ -184,3 +184,14 @@ def test_up_skips_the_text_that_was_given_back() -> None:
     past.begin(["one", "two"])
     assert past.earlier(Unsent("two")) == Unsent("one")
     assert past.later(Unsent("one")) == Unsent("two")
+
+
+def test_a_recalled_prompt_that_was_changed_is_as_it_was_left_until_one_is_sent() -> None:
+    past = PastPrompts()
+    past.begin(["one", "two"])
+    assert past.earlier(Unsent("")) == Unsent("two")
+    assert past.earlier(Unsent("two, changed")) == Unsent("one")
+    assert past.later(Unsent("one")) == Unsent("two, changed")
+    past.add("three")
+    assert past.earlier(Unsent("")) == Unsent("three")
+    assert past.earlier(Unsent("three")) == Unsent("two")
