@@ -67,6 +67,19 @@ def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
     assert read(Calling(), text, 3) == (text, ())
 
 
+@pytest.mark.parametrize("tokenizer", [Calling(), Open()])
+def test_a_call_that_is_cut_off_is_text_as_it_was_written(tokenizer: Calling) -> None:
+    said = f'Well {tokenizer.tool_call_start}{{"name": "f", "arguments": {{}}}} and more'
+    whole = said.removesuffix(" and more")
+    for text, size in ((said, len(whole)), (said, len(whole) - 1)):
+        session, _ = scripted_session(text, tokenizer=tokenizer)
+        *events, ended = session.answer(Answer(0, "hi", Options(max_tokens=size), tools=tuple(TOOLS)))
+        shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
+        assert isinstance(ended, TurnEnded) and ended.finish_reason == "length"
+        assert (shown, ended.tool_calls) == (text[:size], ())
+    assert read(Calling(), '<tool_call>{"name"', 3) == ('<tool_call>{"name"', ()), "no tag is invented"
+
+
 def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
     tokenizer = Calling()
     session, _ = scripted_session(f"Let me see. {ONE}", draft_length=3, tokenizer=tokenizer)
