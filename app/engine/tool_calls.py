@@ -76,9 +76,18 @@ class ToolCallReader:
         """The calls in a call's text; none if it cannot be parsed."""
         try:
             found = self._parse(text, self._tools)  # type: ignore[misc]
-            return [
-                ToolCall(call["name"], json.dumps(call["arguments"], ensure_ascii=False))
-                for call in (found if isinstance(found, list) else [found])
-            ]
+            return [_call(each) for each in (found if isinstance(found, list) else [found])]
         except (ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError):
             return []
+
+
+def _call(parsed: dict[str, Any]) -> ToolCall:
+    """The call as a parser gives it. Some models write the arguments as a text that holds the object."""
+    name, arguments = parsed["name"], parsed["arguments"]
+    if isinstance(arguments, str):
+        arguments = json.loads(arguments)
+    if arguments is None:
+        arguments = {}
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise TypeError("no name, or arguments that are no object")
+    return ToolCall(name, json.dumps(arguments, ensure_ascii=False))

@@ -67,6 +67,20 @@ def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
     assert read(Calling(), text, 3) == (text, ())
 
 
+@pytest.mark.parametrize(
+    ("written", "wanted"), [('"{\\"x\\": 1}"', '{"x": 1}'), ("null", "{}"), ("{}", "{}")]
+)
+def test_arguments_are_always_an_object(written: str, wanted: str) -> None:
+    text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    assert read(Calling(), text, 5) == ("", (ToolCall("f", wanted),))
+
+
+@pytest.mark.parametrize("written", ['"Rome"', '"3"', "[1]", "3"])
+def test_a_call_with_arguments_that_are_no_object_is_text(written: str) -> None:
+    text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    assert read(Calling(), text, 5) == (text, ())
+
+
 @pytest.mark.parametrize("tokenizer", [Calling(), Open()])
 def test_a_call_that_is_cut_off_is_text_as_it_was_written(tokenizer: Calling) -> None:
     said = f'Well {tokenizer.tool_call_start}{{"name": "f", "arguments": {{}}}} and more'
