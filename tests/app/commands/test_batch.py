@@ -115,6 +115,22 @@ def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
     assert "1 request failed" in said and set(answers(out)) == {"r1", "r3"}
 
 
+def test_a_number_that_is_none_is_refused_in_its_own_request_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    numbers = {"temperature": float("nan"), "top_p": float("inf"), "unknown": float("nan")}
+    asked = [request(n, "hello", **{name: value}) for n, (name, value) in enumerate(numbers.items())]
+    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    Path(given).write_text(Path(given).read_text().replace("Infinity", "1e999"))
+    assert main(["batch", given, str(out)]) == 0
+    assert {name: each["status_code"] for name, each in answers(out).items()} == {
+        "r0": 400,
+        "r1": 400,
+        "r2": 200,
+    }
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
