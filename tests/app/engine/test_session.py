@@ -234,11 +234,20 @@ def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60
 
 
-def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation() -> None:
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (TypeError("Can only get item pairs from a mapping."), "Can only get item pairs"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
+    error: Exception, why: str
+) -> None:
     class Strict(ByteTokenizer):
         def apply_chat_template(self, messages: object, add_generation_prompt: bool) -> list[int]:
-            raise TypeError("Can only get item pairs from a mapping.")
+            raise error
 
     session, _ = scripted_session("ok", tokenizer=Strict())
-    with pytest.raises(BadInput, match="refuses this conversation: Can only get item pairs"):
+    with pytest.raises(BadInput, match=f"refuses this conversation: {why}"):
         play(session)

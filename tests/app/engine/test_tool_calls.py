@@ -67,6 +67,14 @@ def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
     assert read(Calling(), text, 3) == (text, ())
 
 
+def test_a_call_that_its_parser_fails_on_in_any_way_is_text() -> None:
+    class Counting(Calling):
+        def tool_parser(self, text: str, tools: Any) -> Any:
+            return {"name": "f", "arguments": {"x": int(float("inf"))}}
+
+    assert read(Counting(), ONE, 3) == (ONE, ())
+
+
 @pytest.mark.parametrize(
     ("written", "wanted"), [('"{\\"x\\": 1}"', '{"x": 1}'), ("null", "{}"), ("{}", "{}")]
 )
