@@ -92,4 +92,6 @@ def _call(parsed: dict[str, Any]) -> ToolCall:
         arguments = {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise TypeError("no name, or arguments that are no object")
-    return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
+    written = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+    (name + written).encode()  # fails at half a character, which no response can hold
+    return ToolCall(name, written)

@@ -83,6 +83,15 @@ def test_arguments_are_always_an_object(written: str, wanted: str) -> None:
     assert read(Calling(), text, 5) == ("", (ToolCall("f", wanted),))
 
 
+@pytest.mark.parametrize(
+    "call",
+    ['"f", "arguments": {"x": NaN}', '"f", "arguments": {"x": "\\ud800"}', '"\\ud800", "arguments": {}'],
+)
+def test_a_call_that_no_response_can_hold_is_text(call: str) -> None:
+    text = f'<tool_call>{{"name": {call}}}</tool_call>'
+    assert read(Calling(), text, 5) == (text, ())
+
+
 @pytest.mark.parametrize("written", ['"Rome"', '"3"', "[1]", "3"])
 def test_a_call_with_arguments_that_are_no_object_is_text(written: str) -> None:
     text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
