@@ -131,6 +131,20 @@ def test_a_number_that_is_none_is_refused_in_its_own_request_only(
     }
 
 
+def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(request: object, kind: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.responses.read_asked", fail)
+    bad = request(1, "hello") | {"url": "/v1/responses"}
+    given, out = write(tmp_path / "in.jsonl", [bad, request(2, "hello")]), tmp_path / "out.jsonl"
+    assert main(["batch", given, str(out)]) == 1
+    assert "r1: Something failed inside: ValueError" in capfd.readouterr().err and set(answers(out)) == {"r2"}
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
