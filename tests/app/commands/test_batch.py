@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 
 from app.cli import main
 from app.engine.client import EngineClient
+from app.server.batch_file import open_answers
+from app.shell.errors import MachineFailed
 from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.app.tui.engine_thread import ThreadedClient
 
@@ -129,6 +132,22 @@ def test_a_number_that_is_none_is_refused_in_its_own_request_only(
         "r1": 400,
         "r2": 200,
     }
+
+
+def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(FileIO):
+        def write(self, content: Any) -> int:
+            return super().write(content[:30])
+
+    out = tmp_path / "out.jsonl"
+    line = b'{"custom_id": "r1", "response": {"status_code": 200}}\n'
+    out.write_bytes(line + b'{"id": "batch_req_')
+    monkeypatch.setattr("app.server.batch_file.open", lambda *_, **__: Full(out, "a+"), raising=False)
+    with open_answers(out) as found, pytest.raises(MachineFailed, match="No space left"):
+        found.add("r2", 200, {})
+    assert out.read_bytes() == line
 
 
 def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered(
