@@ -15,8 +15,9 @@ class AnswerText:
     """Tokens in, pieces to show out.
 
     A character may span several tokens (an emoji four; it gets the mark of the last), and a token's text
-    can depend on the tokens before it (`before`: the prompt's). So text is decoded in a window: the tokens
-    decoded last, plus those that wait for the rest of a character. Text that may begin a stop text is held.
+    can depend on the tokens before it (`before`: those that the answer goes on from). So text is decoded in
+    a window: the tokens decoded last, plus those that wait for the rest of a character. Text that may begin
+    a stop text is held.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class AnswerText:
     def add(self, token: int, mark: Mark) -> list[Piece]:
         if self.stopped:
             return []
+        if not self._begins:
+            self._leave_out_begun()
         self._begins.append((token, self.decoded))
         self._waiting.append(token)
         text = self._waiting_text()
@@ -72,6 +75,11 @@ class AnswerText:
             return []
         pieces = self._take(self._waiting_text(), mark)
         return pieces if self.stopped else pieces + self._show(self.decoded)
+
+    def _leave_out_begun(self) -> None:
+        """Take a character out of the window that the answer may complete: it would hide text after it."""
+        while self._window and self._decode(self._window).endswith(BROKEN):
+            self._window.pop()
 
     def _waiting_text(self) -> str:
         before = self._decode(self._window) if self._window else ""

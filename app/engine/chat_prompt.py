@@ -88,12 +88,13 @@ def chat_ids(
 def _templated(
     tokenizer: "TokenizerWrapper", messages: Sequence[Message], tools: Sequence[dict[str, Any]]
 ) -> list[int]:
-    from jinja2.exceptions import TemplateError
-
     if not tokenizer.has_chat_template:
         raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
     given: dict[str, Any] = {"tools": list(tools)} if tools else {}
     try:
         return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, **given))
-    except (TemplateError, TypeError) as error:  # TypeError: a filter got an argument of another type
-        raise BadInput(f"The model's chat template refuses this conversation: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # templates fail in any way on what they do not expect, those in Python too
+        why = str(error) or type(error).__name__
+        raise BadInput(f"The model's chat template refuses this conversation: {why}") from error

@@ -75,8 +75,6 @@ class Session:
             stats = summarise((), prompt_tokens=counted + len(begun_ids))
             yield TurnEnded("", (), "length", options.seed, stats)
             return
-        text = AnswerText(self._decode, request.stop_texts, begun_ids)
-        turn = Turn(options, text, calls, self._token_text)
         try:
             limit = None if request.whole else options.max_tokens
             ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, request.tools)
@@ -85,6 +83,8 @@ class Session:
             return
         if dropped:
             yield TurnsDropped(dropped)
+        text = AnswerText(self._decode, request.stop_texts, begun_ids if _is_chat(prompt) else ids)
+        turn = Turn(options, text, calls, self._token_text)
         stats = yield from self._write(turn, ids, options, texts, request, cancelled)
         if tail := turn.end():
             yield tail
@@ -169,7 +169,7 @@ class Session:
             return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
         if isinstance(prompt, FillIn):
             return [*fill_in_ids(self._pair.tokenizer, prompt), *begun], 0
-        if not prompt or isinstance(prompt[0], int):
+        if not _is_chat(prompt):
             return [*cast("Sequence[int]", prompt), *begun], 0
         messages = cast("Sequence[Message]", prompt)
         limit = self._pair.context_limit
@@ -198,3 +198,8 @@ class Session:
     def _read_token(self, token: int) -> str:
         """One token's text, decoded after a copy of itself: some tokenizers drop a leading space."""
         return self._decode([token, token])[len(self._decode([token])) :]
+
+
+def _is_chat(prompt: Prompt) -> bool:
+    """Whether the prompt is a conversation, whose answer begins anew; an answer to others goes on from it."""
+    return not isinstance(prompt, str | FillIn) and bool(prompt) and not isinstance(prompt[0], int)

@@ -39,18 +39,21 @@ class ToolCallReader:
         passed = (Piece(self._pass(piece.text), piece.mark) for piece in pieces)
         return [piece for piece in passed if piece.text]
 
-    def end(self, mark: Mark) -> tuple[list[Piece], tuple[ToolCall, ...]]:
-        """The held text, and the calls. A call that cannot be parsed is text."""
+    def end(self, mark: Mark, *, cut: bool = False) -> tuple[list[Piece], tuple[ToolCall, ...]]:
+        """The held text, and the calls. A call that cannot be parsed is text.
+
+        Args:
+            cut: the model was stopped before its end, so a call that is still open is text too.
+        """
         rest, calls = "", list[ToolCall]()
-        if self._inside:
-            self._calls.append(self._text)
-        else:
-            rest = self._text
         for text in self._calls:
-            try:
-                calls += self._read(text)
-            except (ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError):
-                rest += self._begin + text + self._end
+            calls += (found := self._read(text))
+            rest += "" if found else self._begin + text + self._end
+        if self._inside:
+            calls += (found := [] if cut else self._read(self._text))
+            rest += "" if found else self._begin + self._text
+        else:
+            rest += self._text
         return ([Piece(rest, mark)] if rest else []), tuple(calls)
 
     def _pass(self, text: str) -> str:
@@ -70,8 +73,25 @@ class ToolCallReader:
         return passed
 
     def _read(self, text: str) -> list[ToolCall]:
-        found = self._parse(text, self._tools)  # type: ignore[misc]
-        return [
-            ToolCall(call["name"], json.dumps(call["arguments"], ensure_ascii=False))
-            for call in (found if isinstance(found, list) else [found])
-        ]
+        """The calls in a call's text; none if it cannot be parsed."""
+        try:
+            found = self._parse(text, self._tools)  # type: ignore[misc]
+            return [_call(each) for each in (found if isinstance(found, list) else [found])]
+        except MemoryError:
+            raise
+        except Exception:  # the model's text can make a parser fail in any way
+            return []
+
+
+def _call(parsed: dict[str, Any]) -> ToolCall:
+    """The call as a parser gives it. Some models write the arguments as a text that holds the object."""
+    name, arguments = parsed["name"], parsed["arguments"]
+    if isinstance(arguments, str):
+        arguments = json.loads(arguments)
+    if arguments is None:
+        arguments = {}
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise TypeError("no name, or arguments that are no object")
+    written = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+    (name + written).encode()  # fails at half a character, which no response can hold
+    return ToolCall(name, written)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
 
 KEEP_ALIVE_SECONDS = 10.0
-"""How often a stream without new text sends a keep-alive. An error before the first one sets the response's
+"""How long a stream is silent before it sends a keep-alive. An error before the first one sets the response's
 status; a later one is sent in the stream."""
 KEEP_ALIVE = ": keep-alive\n\n"
 
@@ -110,18 +111,20 @@ async def _frames(
     try:
         for frame in writer.begin():
             yield frame
-        event = first
+        event, due = first, time.monotonic() + (KEEP_ALIVE_SECONDS if first else 0)
         for index, each in enumerate(asked):
             while not isinstance(event, TurnEnded):
-                if event is None:
-                    yield KEEP_ALIVE
-                elif isinstance(event, TextAdded) and (event.pieces or event.scored):
+                if isinstance(event, TextAdded) and (event.pieces or event.scored):
                     for frame in writer.text(index, event):
                         yield frame
-                event = await each.next(KEEP_ALIVE_SECONDS)
+                    due = time.monotonic() + KEEP_ALIVE_SECONDS
+                elif time.monotonic() >= due:  # events without text are silence too
+                    yield KEEP_ALIVE
+                    due = time.monotonic() + KEEP_ALIVE_SECONDS
+                event = await each.next(max(0.0, due - time.monotonic()))
             for frame in writer.ended(index, each, _complete(event)):
                 yield frame
-            event = None if index == len(asked) - 1 else await asked[index + 1].next(KEEP_ALIVE_SECONDS)
+            event, due = None, time.monotonic() + KEEP_ALIVE_SECONDS
         for frame in writer.end():
             yield frame
     except Problem as problem:

@@ -1,7 +1,9 @@
 """OpenAI's batch files: a request per line in, an answer per line out, intact after a kill at any time."""
 
+import errno
 import fcntl
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,9 +68,11 @@ class Answers:
         number = uuid4().hex
         response = {"status_code": status, "request_id": number, "body": body}
         line = {"id": f"batch_req_{number}", "custom_id": custom_id, "response": response, "error": None}
-        end = self._file.tell()
+        content = json.dumps(line).encode() + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(json.dumps(line).encode() + b"\n")
+            if self._file.write(content) < len(content):  # a full disk takes what fits
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self._file.truncate(end)
             raise MachineFailed(f"{self._file.name} cannot be written: {error.strerror}.") from error

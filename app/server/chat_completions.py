@@ -110,4 +110,4 @@ def _calls(ended: TurnEnded) -> list[dict[str, Any]]:
 
 
 def _finish(ended: TurnEnded) -> str:
-    return "tool_calls" if ended.tool_calls else ended.finish_reason
+    return "tool_calls" if ended.tool_calls and ended.finish_reason == "stop" else ended.finish_reason

@@ -179,7 +179,9 @@ def _tool_use(name: str) -> dict[str, Any]:
 
 def _stop(ended: TurnEnded) -> dict[str, Any]:
     reason = "stop_sequence" if ended.stopped_at is not None else _REASONS.get(ended.finish_reason)
-    return {"stop_reason": "tool_use" if ended.tool_calls else reason, "stop_sequence": ended.stopped_at}
+    if ended.tool_calls and ended.finish_reason == "stop":
+        reason = "tool_use"
+    return {"stop_reason": reason, "stop_sequence": ended.stopped_at}
 
 
 def _usage(ended: TurnEnded) -> dict[str, int]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 
 from app.cli import main
 from app.engine.client import EngineClient
+from app.server.batch_file import open_answers
+from app.shell.errors import MachineFailed
 from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.app.tui.engine_thread import ThreadedClient
 
@@ -113,6 +116,52 @@ def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
     assert main(["batch", given, str(out), "--at-once", "1"]) == 1
     assert "r2: The engine process was ended by SIGKILL" in (said := capfd.readouterr().err)
     assert "1 request failed" in said and set(answers(out)) == {"r1", "r3"}
+
+
+def test_a_number_that_is_none_is_refused_in_its_own_request_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    numbers = {"temperature": float("nan"), "top_p": float("inf"), "unknown": float("nan")}
+    asked = [request(n, "hello", **{name: value}) for n, (name, value) in enumerate(numbers.items())]
+    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    Path(given).write_text(Path(given).read_text().replace("Infinity", "1e999"))
+    assert main(["batch", given, str(out)]) == 0
+    assert {name: each["status_code"] for name, each in answers(out).items()} == {
+        "r0": 400,
+        "r1": 400,
+        "r2": 200,
+    }
+
+
+def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(FileIO):
+        def write(self, content: Any) -> int:
+            return super().write(content[:30])
+
+    out = tmp_path / "out.jsonl"
+    line = b'{"custom_id": "r1", "response": {"status_code": 200}}\n'
+    out.write_bytes(line + b'{"id": "batch_req_')
+    monkeypatch.setattr("app.server.batch_file.open", lambda *_, **__: Full(out, "a+"), raising=False)
+    with open_answers(out) as found, pytest.raises(MachineFailed, match="No space left"):
+        found.add("r2", 200, {})
+    assert out.read_bytes() == line
+
+
+def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(request: object, kind: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    monkeypatch.setattr("app.server.responses.read_asked", fail)
+    bad = request(1, "hello") | {"url": "/v1/responses"}
+    given, out = write(tmp_path / "in.jsonl", [bad, request(2, "hello")]), tmp_path / "out.jsonl"
+    assert main(["batch", given, str(out)]) == 1
+    assert "r1: Something failed inside: ValueError" in capfd.readouterr().err and set(answers(out)) == {"r2"}
 
 
 @pytest.mark.parametrize(

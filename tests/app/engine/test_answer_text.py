@@ -50,3 +50,12 @@ def test_text_comes_as_soon_as_it_is_certain() -> None:
     answer = AnswerText(lambda tokens: tokenizer.decode(list(tokens)))
     ids = tokenizer.encode("aé!").ids
     assert [text_of(answer.add(token, "plain")) for token in ids] == ["a", "", "é", "!"]
+
+
+@pytest.mark.parametrize("tokenizer", [byte_level(), sentence_piece()], ids=["byte level", "sentence piece"])
+def test_a_character_begun_before_the_answer_hides_no_text_of_it(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("x漢hello").ids
+    begun = next(n for n in range(len(ids)) if tokenizer.decode(ids[:n]).startswith("x\ufffd")) + 1
+    answer = AnswerText(lambda tokens: tokenizer.decode(list(tokens)), before=ids[:begun])
+    parts = [text_of(answer.add(token, "plain")) for token in ids[begun:]]
+    assert "".join(parts) + text_of(answer.end("plain")) == "\ufffdhello"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.engine.chat_prompt import FillIn
 from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.protocol import Answer
 from app.engine.session import Message, Session
@@ -194,6 +195,25 @@ def test_raw_text_is_read_as_it_is_and_documents_reach_the_engine_as_tokens() ->
     assert engine.documents == [[list(b"copy me")]]
 
 
+def test_text_that_is_continued_keeps_its_space_and_an_answer_in_a_chat_has_none() -> None:
+    class Stripping(ByteTokenizer):
+        """As in Llama 2's family, decoding drops a leading space."""
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"<fim_prefix>": 1, "<fim_suffix>": 2, "<fim_middle>": 3}
+
+        def encode(self, text: str, add_special_tokens: bool = True, **_: bool) -> list[int]:
+            return super().encode(text)
+
+        def decode(self, ids: Sequence[int], clean_up_tokenization_spaces: bool = False) -> str:
+            return super().decode(ids).removeprefix(" ")
+
+    session, _ = scripted_session(" is", tokenizer=Stripping())
+    for prompt in ("it", tuple(b"it"), FillIn("it", "!")):
+        assert play(session, prompt=prompt)[1].text == " is"
+    assert play(session)[1].text == "is"
+
+
 def test_an_empty_prompt_and_a_model_without_chat_template_are_refused() -> None:
     tokenizer = ByteTokenizer()
     tokenizer.has_chat_template = False
@@ -234,11 +254,20 @@ def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60
 
 
-def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation() -> None:
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (TypeError("Can only get item pairs from a mapping."), "Can only get item pairs"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
+    error: Exception, why: str
+) -> None:
     class Strict(ByteTokenizer):
         def apply_chat_template(self, messages: object, add_generation_prompt: bool) -> list[int]:
-            raise TypeError("Can only get item pairs from a mapping.")
+            raise error
 
     session, _ = scripted_session("ok", tokenizer=Strict())
-    with pytest.raises(BadInput, match="refuses this conversation: Can only get item pairs"):
+    with pytest.raises(BadInput, match=f"refuses this conversation: {why}"):
         play(session)

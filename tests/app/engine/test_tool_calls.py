@@ -67,6 +67,50 @@ def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
     assert read(Calling(), text, 3) == (text, ())
 
 
+def test_a_call_that_its_parser_fails_on_in_any_way_is_text() -> None:
+    class Counting(Calling):
+        def tool_parser(self, text: str, tools: Any) -> Any:
+            return {"name": "f", "arguments": {"x": int(float("inf"))}}
+
+    assert read(Counting(), ONE, 3) == (ONE, ())
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"), [('"{\\"x\\": 1}"', '{"x": 1}'), ("null", "{}"), ("{}", "{}")]
+)
+def test_arguments_are_always_an_object(written: str, wanted: str) -> None:
+    text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    assert read(Calling(), text, 5) == ("", (ToolCall("f", wanted),))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ['"f", "arguments": {"x": NaN}', '"f", "arguments": {"x": "\\ud800"}', '"\\ud800", "arguments": {}'],
+)
+def test_a_call_that_no_response_can_hold_is_text(call: str) -> None:
+    text = f'<tool_call>{{"name": {call}}}</tool_call>'
+    assert read(Calling(), text, 5) == (text, ())
+
+
+@pytest.mark.parametrize("written", ['"Rome"', '"3"', "[1]", "3"])
+def test_a_call_with_arguments_that_are_no_object_is_text(written: str) -> None:
+    text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    assert read(Calling(), text, 5) == (text, ())
+
+
+@pytest.mark.parametrize("tokenizer", [Calling(), Open()])
+def test_a_call_that_is_cut_off_is_text_as_it_was_written(tokenizer: Calling) -> None:
+    said = f'Well {tokenizer.tool_call_start}{{"name": "f", "arguments": {{}}}} and more'
+    whole = said.removesuffix(" and more")
+    for text, size in ((said, len(whole)), (said, len(whole) - 1)):
+        session, _ = scripted_session(text, tokenizer=tokenizer)
+        *events, ended = session.answer(Answer(0, "hi", Options(max_tokens=size), tools=tuple(TOOLS)))
+        shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
+        assert isinstance(ended, TurnEnded) and ended.finish_reason == "length"
+        assert (shown, ended.tool_calls) == (text[:size], ())
+    assert read(Calling(), '<tool_call>{"name"', 3) == ('<tool_call>{"name"', ()), "no tag is invented"
+
+
 def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
     tokenizer = Calling()
     session, _ = scripted_session(f"Let me see. {ONE}", draft_length=3, tokenizer=tokenizer)

@@ -201,3 +201,12 @@ def test_arguments_of_a_call_that_are_no_object_are_refused(
     call = {"type": "function_call", "name": "f", "call_id": "1", "arguments": arguments}
     answer = scripted_server.ask(RESPONSES, {"input": [call, {"role": "user", "content": "hello"}]})
     assert answer.status == 400 and answer.error["param"] == "input[0].arguments"
+
+
+def test_an_answer_that_was_cut_off_says_so_though_it_has_calls(scripted_server: RunningServer) -> None:
+    asked = {"messages": [{"role": "user", "content": "call"}], "max_tokens": 2}
+    message = scripted_server.ask(MESSAGES, {**asked, "tools": [{"name": "f", "input_schema": {}}]}).json
+    assert (message["stop_reason"], message["content"][-1]["type"]) == ("max_tokens", "tool_use")
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    (choice,) = scripted_server.chat("call", max_tokens=2, tools=tools).json["choices"]
+    assert choice["finish_reason"] == "length" and choice["message"]["tool_calls"]

@@ -1,0 +1,44 @@
+"""Streams of scripted events, without a server."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.protocol import Answer, Answered
+from app.server.answering import KEEP_ALIVE, _frames
+from app.server.chat_completions import ChatWriter
+from app.server.request_queue import QueuedRequest
+from mlx_spec.stats import summarise
+from mlx_spec.types import Options
+
+NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, 0, 0, 0, ())
+ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
+
+
+async def streamed(events: list[TurnEvent], seconds: float) -> list[str]:
+    """The frames of an answer whose events come `seconds` apart."""
+    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", Options()))
+
+    async def play() -> None:
+        for event in events:
+            await asyncio.sleep(seconds)
+            asked.take(Answered(0, event))
+
+    playing = asyncio.create_task(play())
+    first = await asked.next()
+    frames = [frame async for frame in _frames(cast("Any", None), [asked], first, ChatWriter("m", False, 1))]
+    await playing
+    return frames
+
+
+@pytest.mark.parametrize("silent", [PrefillProgressed(1, 9), NO_TEXT])
+def test_a_stream_whose_events_bring_no_text_is_kept_alive(
+    silent: TurnEvent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.server.answering.KEEP_ALIVE_SECONDS", 0.1)
+    text = replace(NO_TEXT, pieces=(Piece("so", "plain"),))
+    frames = asyncio.run(streamed([*[silent] * 40, text, ENDED], 0.01))
+    assert frames.count(KEEP_ALIVE) >= 2 and '"so"' in "".join(frames)
