@@ -25,6 +25,8 @@ K_QUANTS = {10: 2, 11: 3, 12: 3, 13: 3, 14: 4, 15: 4, 16: 5, 17: 5, 18: 6}
 """Bits by `general.file_type`, for files whose matrices MLX reads as float16."""
 ROPE_FACTORS = "rope_freqs.weight"
 """By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
+ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
+"""Tokens that end an answer, known to llama.cpp by their names."""
 SPLITS = {"gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
           "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
                                              pre_tokenizers.ByteLevel(add_prefix_space=False)])}  # fmt: skip
@@ -188,7 +190,7 @@ def _config(
         "rope_theta": get("{}.rope.freq_base", 10_000.0),
         "max_position_embeddings": get("{}.context_length"),
         "tie_word_embeddings": "lm_head.weight" not in weights,
-        "eos_token_id": get("tokenizer.ggml.eos_token_id"),
+        "eos_token_id": _ends(metadata),
         **architecture.config(metadata),
     }
     if get("{}.rope.scaling.type", "none") == "linear":
@@ -199,6 +201,14 @@ def _config(
         layers = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
         config["quantization"] = {"group_size": GROUP, "bits": usual, **layers}
     return config
+
+
+def _ends(metadata: Metadata) -> list[int]:
+    """The tokens that end an answer: the end of the text, the end of the turn, and those known by name."""
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    eos = metadata.get("tokenizer.ggml.eos_token_id")
+    turn = metadata.get("tokenizer.ggml.eot_token_id", eos)
+    return list(dict.fromkeys([eos, turn, *(tokens.index(name) for name in ENDS if name in tokens)]))
 
 
 def _llama3_scaling(factors: mx.array) -> dict[str, Any]:

@@ -92,6 +92,12 @@ def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     assert chat == "<|start|>hello<|end|>"
 
 
+def test_an_answer_ends_at_the_end_of_the_turn_too(tmp_path):
+    write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
+    pair = load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))
+    assert {TOKENS[i] for i in pair.stop_tokens} == {"<|end|>", "<turn>", "<end_of_turn>"}
+
+
 def test_a_gguf_is_target_and_draft_of_a_pair_like_a_folder(tmp_path):
     file = tmp_path / "model.gguf"
     write_gguf(file, "llama", Kind.Q8_0)

@@ -16,6 +16,7 @@ from models.load.gguf import ARCHITECTURES, NAMES
 
 MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
 TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
+TOKENS += ["<turn>", "<end_of_turn>"]
 TOKENS += [f"<spare{i}>" for i in range(288 - len(TOKENS))]
 SHAPE: dict[str, Any] = {
     "hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "num_attention_heads": 2,
@@ -151,4 +152,5 @@ def _write_tokenizer(writer: gguf.GGUFWriter, pre: str) -> None:
     writer.add_token_types([3 if token.startswith("<") and len(token) > 1 else 1 for token in TOKENS])
     writer.add_token_merges(MERGES)
     writer.add_eos_token_id(TOKENS.index("<|end|>"))
+    writer.add_eot_token_id(TOKENS.index("<turn>"))
     writer.add_chat_template("{% for m in messages %}<|start|>{{ m.content }}<|end|>{% endfor %}")
