@@ -80,7 +80,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         take_tokens(weights, vocab, rows),
         _token(flat, "mask_token_id"),
         size(flat, "block_size"),
-        bool(flat.get("sample_from_anchor", config_kind(config) == DSPARK)),
+        _from_anchor(config, flat),
         windows,
         causal,
         rank,
@@ -89,7 +89,20 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         float(flat.get("output_multiplier", 1.0)),
         flat.get("final_logit_softcapping"),
         float(flat.get("input_embedding_scale", 1.0)),
+        flat.get("rope_is_neox_style") is False,
     )
+
+
+def _from_anchor(config: Config, flat: Config) -> bool:
+    """Whether the row of the text's last token guesses too. Where no key says so: in DSpark heads; of those
+    of speculators, which named it later, in the ones that draft as many tokens as their block has rows.
+    """
+    if (named := flat.get("sample_from_anchor")) is not None:
+        return bool(named)
+    if config_kind(config) != DSPARK or SPECULATORS not in config:
+        return config_kind(config) == DSPARK
+    methods = (config.get("speculators_config") or {}).get("proposal_methods")
+    return bool(methods) and methods[0].get("speculative_tokens") == flat.get("block_size")
 
 
 def _dflash2(flat: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:

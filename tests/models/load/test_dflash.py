@@ -64,6 +64,14 @@ def speculators(family: str, anchor: bool, **more: Any) -> dict[str, Any]:
     return {"architectures": ["X"], **named, **ids, "transformer_layer_config": inner, **more}
 
 
+def speculators_before_anchors(drafts: int) -> dict[str, Any]:
+    """As the first heads have it: without `sample_from_anchor`."""
+    methods = [{"proposal_type": "greedy", "speculative_tokens": drafts}]
+    config = speculators("dspark", False, speculators_config={"proposal_methods": methods})
+    del config["sample_from_anchor"]
+    return config
+
+
 def dflash2(**more: Any) -> dict[str, Any]:
     own = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 4, "selector_top_k": 8}
     named = {"architectures": ["DFlash2DraftModel"], "dflash_config": z_lab()["dflash_config"] | own}
@@ -78,6 +86,11 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "z-lab, none causal": (z_lab(**SLIDING, is_causal=False), SHAPE, {"window": WINDOW, "causal": False}),
     "SpecForge": (spec_forge(), DSPARK, {}),
     "DeepSpec": (deep_spec(), DSPARK, {}),
+    "LFM2": (
+        z_lab(architectures=["Lfm2DSparkDraftModel"], rope_is_neox_style=False, markov_rank=8),
+        DSPARK,
+        {},
+    ),
     "DFlash2": (dflash2(), SECOND, {}),
     "speculators": (speculators("dflash", False), SHAPE, {}),
     "speculators, few tokens": (speculators("dflash", False), FEW, {}),
@@ -89,6 +102,12 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "speculators, dspark": (speculators("dspark", True), replace(FEW, markov_rank=8, from_anchor=True), {}),
     "speculators, dspark after the anchor": (
         speculators("dspark", False),
+        replace(SHAPE, markov_rank=8),
+        {},
+    ),
+    "speculators, dspark of as many drafts as rows": (speculators_before_anchors(BLOCK), DSPARK, {}),
+    "speculators, dspark of one draft less": (
+        speculators_before_anchors(BLOCK - 1),
         replace(SHAPE, markov_rank=8),
         {},
     ),
@@ -106,8 +125,18 @@ def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:
         }
     if head.shape.own_rows:
         weights["d2t"] = mx.array(KNOWN) - mx.arange(len(KNOWN))
+    if config.get("rope_is_neox_style") is False:
+        weights = {name: _interleaved(name, x) for name, x in weights.items()}
     weights = {name.replace("_codebook.weight", "_codebook"): x for name, x in weights.items()}
     return write_folder(folder, config, weights)
+
+
+def _interleaved(name: str, x: mx.array) -> mx.array:
+    """For RoPE of neighbouring numbers: those of each head's two halves in turn, of queries and keys."""
+    if not any(f".{part}." in name for part in ("q_proj", "k_proj", "q_norm", "k_norm")):
+        return x
+    heads = x.shape[0] // LAYERS["head_dim"]
+    return x.reshape(heads, 2, -1, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 
 def loaded(folder: Path) -> DFlashDrafter:
