@@ -155,7 +155,7 @@ def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, .
     else:
         key, shift = "target_layer_ids", 0
     found = flat.get(key)
-    if found is None:  # as z-lab's code has it
+    if found in (None, []):  # as z-lab's code has it
         steps = max(1, count - 1)
         return tuple(round(1 + i * (layers - 4) / steps) if count > 1 else layers // 2 for i in range(count))
     if not isinstance(found, list) or not all(type(layer) is int for layer in found):

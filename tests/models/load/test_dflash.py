@@ -220,7 +220,8 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
         load_dflash(folder, target(), {})
 
 
-def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path):
-    config = z_lab(dflash_config={"mask_token_id": MASK})
+@pytest.mark.parametrize("named", [{}, {"target_layer_ids": []}])
+def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path, named):
+    config = z_lab(dflash_config={"mask_token_id": MASK, **named})
     head = random_head(replace(SHAPE, taps=(1, 1)))
     assert load_dflash(publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)
