@@ -101,8 +101,10 @@ def _from_anchor(config: Config, flat: Config) -> bool:
         return bool(named)
     if config_kind(config) != DSPARK or SPECULATORS not in config:
         return config_kind(config) == DSPARK
-    methods = (config.get("speculators_config") or {}).get("proposal_methods")
-    return bool(methods) and methods[0].get("speculative_tokens") == flat.get("block_size")
+    made = config.get("speculators_config")
+    methods = made.get("proposal_methods") if isinstance(made, Mapping) else None
+    first = methods[0] if isinstance(methods, list) and methods else None
+    return isinstance(first, Mapping) and first.get("speculative_tokens") == flat.get("block_size")
 
 
 def _dflash2(flat: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:

@@ -64,10 +64,13 @@ def speculators(family: str, anchor: bool, **more: Any) -> dict[str, Any]:
     return {"architectures": ["X"], **named, **ids, "transformer_layer_config": inner, **more}
 
 
-def speculators_before_anchors(drafts: int) -> dict[str, Any]:
+def proposing(drafts: int) -> dict[str, Any]:
+    return {"proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": drafts}]}
+
+
+def speculators_before_anchors(made: Any) -> dict[str, Any]:
     """As the first heads have it: without `sample_from_anchor`."""
-    methods = [{"proposal_type": "greedy", "speculative_tokens": drafts}]
-    config = speculators("dspark", False, speculators_config={"proposal_methods": methods})
+    config = speculators("dspark", False, speculators_config=made)
     del config["sample_from_anchor"]
     return config
 
@@ -105,9 +108,13 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
         replace(SHAPE, markov_rank=8),
         {},
     ),
-    "speculators, dspark of as many drafts as rows": (speculators_before_anchors(BLOCK), DSPARK, {}),
+    "speculators, dspark of as many drafts as rows": (
+        speculators_before_anchors(proposing(BLOCK)),
+        DSPARK,
+        {},
+    ),
     "speculators, dspark of one draft less": (
-        speculators_before_anchors(BLOCK - 1),
+        speculators_before_anchors(proposing(BLOCK - 1)),
         replace(SHAPE, markov_rank=8),
         {},
     ),
@@ -218,6 +225,12 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
     folder = publish(tmp_path / "head", random_head(shape), config)
     with pytest.raises(error, match=message):
         load_dflash(folder, target(), {})
+
+
+@pytest.mark.parametrize("made", [None, "x", {}, {"proposal_methods": [3]}, {"proposal_methods": []}])
+def test_a_dspark_head_of_speculators_that_says_no_number_of_drafts_drafts_one_less(tmp_path, made):
+    config = speculators_before_anchors(made)
+    assert loaded(publish(tmp_path / "head", random_head(DSPARK), config)).candidate.limit == BLOCK - 1
 
 
 @pytest.mark.parametrize("named", [{}, {"target_layer_ids": []}])
