@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 
 import mlx.core as mx
 
@@ -32,7 +31,10 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
     about = {"target": target_name(target), "from": str(original)}
     named = config | {"model_type": f"{config.get('model_type')}_{MTP}", "mlx_spec": about}
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = Path(mkdtemp(dir=place.parent, prefix=f".{MTP}."))
+    draft = place.with_name(f".{MTP}.new")
+    if draft.is_dir():  # from an extraction that was stopped
+        shutil.rmtree(draft)
+    draft.mkdir(mode=0o700)
     try:
         mx.save_safetensors(str(draft / WEIGHTS), taken, {"format": "mlx"})
         (draft / "config.json").write_text(json.dumps(named, indent=1) + "\n")
