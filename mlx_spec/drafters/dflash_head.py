@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from mlx_lm.models import qwen3
 from mlx_lm.models.base import scaled_dot_product_attention
 from mlx_lm.models.cache import KVCache, RotatingKVCache
+from mlx_lm.models.rope_utils import initialize_rope
 
 from mlx_spec.drafters.draft_head import EMBEDDINGS, output_layer_of, spread
 from mlx_spec.drafters.head import Head
@@ -58,6 +59,8 @@ class DFlashShape:
     softcap: float | None = None
     embedding_scale: float = 1.0
     """Multiplied with the target's own."""
+    interleaved: bool = False
+    """Whether RoPE turns neighbouring numbers together, in place of the two halves."""
 
     @property
     def room(self) -> int:
@@ -67,6 +70,12 @@ class DFlashShape:
 
 class DFlashAttention(qwen3.Attention):
     """Queries of the block, keys and values of text and block."""
+
+    def __init__(self, args: qwen3.ModelArgs, interleaved: bool = False):
+        super().__init__(args)
+        if interleaved:
+            base, scaling, longest = args.rope_theta, args.rope_scaling, args.max_position_embeddings
+            self.rope = initialize_rope(args.head_dim, base, True, scaling, longest)
 
     def __call__(self, block: mx.array, text: mx.array, mask: Any, cache: Any) -> mx.array:  # type: ignore[override]
         (b, rows, _), before = block.shape, text.shape[1]
@@ -121,7 +130,7 @@ class DFlashLayer(nn.Module):
             self.attention_conv = Convolution(args.hidden_size, *shape.kernel)
             self.mlp_conv = Convolution(args.hidden_size, *shape.kernel)
         self._convolves = shape.kernel is not None
-        self.self_attn = DFlashAttention(args)
+        self.self_attn = DFlashAttention(args, shape.interleaved)
         self.mlp = qwen3.MLP(args.hidden_size, args.intermediate_size)
         self.input_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.post_attention_layernorm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)

@@ -80,7 +80,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         take_tokens(weights, vocab, rows),
         _token(flat, "mask_token_id"),
         size(flat, "block_size"),
-        bool(flat.get("sample_from_anchor", config_kind(config) == DSPARK)),
+        _from_anchor(config, flat),
         windows,
         causal,
         rank,
@@ -89,7 +89,22 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         float(flat.get("output_multiplier", 1.0)),
         flat.get("final_logit_softcapping"),
         float(flat.get("input_embedding_scale", 1.0)),
+        flat.get("rope_is_neox_style") is False,
     )
+
+
+def _from_anchor(config: Config, flat: Config) -> bool:
+    """Whether the row of the text's last token guesses too. Where no key says so: in DSpark heads; of those
+    of speculators, which named it later, in the ones that draft as many tokens as their block has rows.
+    """
+    if (named := flat.get("sample_from_anchor")) is not None:
+        return bool(named)
+    if config_kind(config) != DSPARK or SPECULATORS not in config:
+        return config_kind(config) == DSPARK
+    made = config.get("speculators_config")
+    methods = made.get("proposal_methods") if isinstance(made, Mapping) else None
+    first = methods[0] if isinstance(methods, list) and methods else None
+    return isinstance(first, Mapping) and first.get("speculative_tokens") == flat.get("block_size")
 
 
 def _dflash2(flat: Config, weights: Weights) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
@@ -142,7 +157,7 @@ def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, .
     else:
         key, shift = "target_layer_ids", 0
     found = flat.get(key)
-    if found is None:  # as z-lab's code has it
+    if found in (None, []):  # as z-lab's code has it
         steps = max(1, count - 1)
         return tuple(round(1 + i * (layers - 4) / steps) if count > 1 else layers // 2 for i in range(count))
     if not isinstance(found, list) or not all(type(layer) is int for layer in found):

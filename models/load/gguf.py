@@ -5,27 +5,28 @@ holds the same numbers. MLX reads K-quants as float16; they are quantized again 
 """
 
 import json
-import os
 import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import mlx.core as mx
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.errors import BadChoice, BrokenFiles, reason_of
+from models.errors import BadChoice
+from models.load.gguf_file import Metadata, read_gguf
 
 GROUP = 32
 """Weights that share a scale in Q4_0, Q4_1 and Q8_0."""
 K_QUANTS = {10: 2, 11: 3, 12: 3, 13: 3, 14: 4, 15: 4, 16: 5, 17: 5, 18: 6}
 """Bits by `general.file_type`, for files whose matrices MLX reads as float16."""
+ROPE_FACTORS = "rope_freqs.weight"
+"""By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
+ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
+"""Tokens that end an answer, known to llama.cpp by their names."""
 SPLITS = {"gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
           "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
                                              pre_tokenizers.ByteLevel(add_prefix_space=False)])}  # fmt: skip
@@ -43,30 +44,8 @@ class Architecture:
     """Whether the two halves of each head's rotary dimensions are interleaved in q and k."""
     norm_offset: float = 0.0
     """What llama.cpp adds to the weights of norms."""
-    config: Callable[["Metadata"], dict[str, Any]] = lambda _: {}
+    config: Callable[[Metadata], dict[str, Any]] = lambda _: {}
     """Further entries of config.json."""
-
-
-class Metadata:
-    """The key-value pairs of a file."""
-
-    def __init__(self, values: Mapping[str, Any], path: Path):
-        self._values, self._path = values, path
-        self.architecture = str(self.get("general.architecture"))
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """A plain value. `{}` in a key is the architecture.
-
-        Raises:
-            BrokenFiles: the key is missing, and there is no default.
-        """
-        value = self._values.get(key.format(getattr(self, "architecture", "")), default)
-        if value is None:
-            raise BrokenFiles(f"{self._path} has no {key.format(self.architecture)} in its metadata.")
-        return value.tolist() if isinstance(value, mx.array) else value
-
-    def __contains__(self, key: str) -> bool:
-        return key.format(self.architecture) in self._values
 
 
 NAMES = {
@@ -125,7 +104,7 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
         BrokenFiles: the file is truncated, or its metadata is incomplete.
         BadChoice: its architecture, tokenizer or number format is not supported.
     """
-    weights, metadata = _read(path)
+    weights, metadata = read_gguf(path)
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
@@ -133,45 +112,19 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
-    weights = {_name(name, architecture, path): array for name, array in weights.items() if _is_read(name)}
+    factors = weights.pop(ROPE_FACTORS, None)
+    weights = {_name(name, architecture, path): array for name, array in weights.items()}
     weights = _as_mlx(weights, architecture, metadata)
     note = ""
     bits = K_QUANTS.get(metadata.get("general.file_type", 0), 0)
     if bits and (again := _quantize(weights, bits)):
         note = f"{path.name} has K-quants: {again} matrices are quantized again here, to {bits} bits."
-    (folder / "config.json").write_text(json.dumps(_config(weights, architecture, metadata)))
+    config = _config(weights, architecture, metadata)
+    if factors is not None and metadata.architecture == "llama":
+        config["rope_scaling"] = _llama3_scaling(factors)
+    (folder / "config.json").write_text(json.dumps(config))
     _tokenizer(metadata, path).save_pretrained(folder)
     return weights, note
-
-
-def _read(path: Path) -> tuple[dict[str, mx.array], Metadata]:
-    try:
-        with _writable(path) as file:
-            weights, values = mx.load(str(file), format="gguf", return_metadata=True)  # type: ignore[misc]
-    except (RuntimeError, ValueError) as error:
-        reason = reason_of(error)
-        if "f16" in reason or "type" in reason:
-            raise BadChoice(
-                f"{path} has a quantization that MLX does not support ({reason}). "
-                "Use a Q4_0, Q8_0, F16 or K-quant file."
-            ) from error
-        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason}). Download it again.") from error
-    return dict(weights), Metadata(dict(values), path)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[Path]:
-    """The file, or a temporary writable copy: MLX opens GGUF files for writing even to read them."""
-    if os.access(path, os.W_OK):
-        yield path
-        return
-    with TemporaryDirectory(prefix="mlx-spec-") as folder:
-        yield Path(shutil.copyfile(path, Path(folder) / path.name))
-
-
-def _is_read(name: str) -> bool:
-    """Whether mlx-lm needs the tensor: it computes RoPE frequencies itself, from config.json."""
-    return not name.startswith("rope_freqs")
 
 
 def _name(name: str, architecture: Architecture, path: Path) -> str:
@@ -237,7 +190,7 @@ def _config(
         "rope_theta": get("{}.rope.freq_base", 10_000.0),
         "max_position_embeddings": get("{}.context_length"),
         "tie_word_embeddings": "lm_head.weight" not in weights,
-        "eos_token_id": get("tokenizer.ggml.eos_token_id"),
+        "eos_token_id": _ends(metadata),
         **architecture.config(metadata),
     }
     if get("{}.rope.scaling.type", "none") == "linear":
@@ -248,6 +201,25 @@ def _config(
         layers = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
         config["quantization"] = {"group_size": GROUP, "bits": usual, **layers}
     return config
+
+
+def _ends(metadata: Metadata) -> list[int]:
+    """The tokens that end an answer: the end of the text, the end of the turn, and those known by name."""
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    eos = metadata.get("tokenizer.ggml.eos_token_id")
+    turn = metadata.get("tokenizer.ggml.eot_token_id", eos)
+    return list(dict.fromkeys([eos, turn, *(tokens.index(name) for name in ENDS if name in tokens)]))
+
+
+def _llama3_scaling(factors: mx.array) -> dict[str, Any]:
+    """The scaling that these factors were computed by: the lowest frequencies have its own factor."""
+    return {
+        "rope_type": "llama3",
+        "factor": factors.max().item(),
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
 
 
 def _quantized(weights: Mapping[str, mx.array]) -> dict[str, int]:

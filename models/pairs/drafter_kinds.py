@@ -14,11 +14,10 @@ DSPARK = "dspark"
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
-_DSPARKS = frozenset({"Qwen3DSparkModel", "Gemma4DSparkModel"})
 _SIGNS: dict[str, Callable[[Config], bool]] = {
     "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
     DSPARK: lambda c: (
-        not _DSPARKS.isdisjoint(_architectures(c)) or _dflash(c).get("projector_type") == "dspark"
+        any("DSpark" in name for name in _architectures(c)) or _dflash(c).get("projector_type") == "dspark"
     ),
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),

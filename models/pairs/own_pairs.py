@@ -13,6 +13,7 @@ from models.files import atomic_write, locked
 from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
 from models.pairs.folder import check_folder, read_json
 from models.pairs.installed import find_folder, is_installed
+from models.pairs.original_mtp import is_same_model
 from models.pairs.pair import PairSpec
 from models.paths import own_pairs_file
 from models.size_text import size_text
@@ -46,25 +47,26 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         downloads: bytes per model, from the last progress of `check`.
 
     Raises:
-        BadSource: the draft's weights are not smaller than the target's.
+        BadSource: the draft's weights are not smaller than the target's, and it is not the target's original.
     """
     download = caches = 0
     weights: list[int] = []
     formats: list[str] = []
+    configs: list[dict[str, Any]] = []
     for source, to_come in zip(spec.sources, downloads, strict=True):
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
         here = check_folder(folder) if is_installed(source) else 0
         download += 0 if source.is_local else to_come or here
         weights.append(here or to_come)
-        if folder.is_file():
-            formats.append("GGUF")
-            continue
-        config = read_json(folder / "config.json") or {}
+        config = {} if folder.is_file() else read_json(folder / "config.json") or {}
+        configs.append(config)
         caches += cache_bytes(config)
         bits = (config.get("quantization") or {}).get("bits")
-        formats.append(f"{bits}-bit" if bits else "bf16")
-    if spec.draft is not None and weights[0] <= weights[-1]:
+        formats.append("GGUF" if folder.is_file() else f"{bits}-bit" if bits else "bf16")
+    # Of the target's original only a few layers draft, whatever the size of the files that hold them.
+    original = spec.draft != spec.target and is_same_model(configs[-1], configs[0])
+    if spec.draft is not None and not original and weights[0] <= weights[-1]:
         target, draft = size_text(weights[0]), size_text(weights[-1])
         raise BadSource(
             f"The draft {spec.draft} ({draft}) is not smaller than the target {spec.target} ({target}): "

@@ -95,10 +95,10 @@ def read_source(text: str, revision: str | None = None) -> Source:
         raise BadSource(
             f"{text} is a file; name a .gguf file, or the folder of config.json and model.safetensors."
         )
-    if text.startswith(("/", ".", "~")) or text.count("/") > 1 or "\\" in text:
+    if text.startswith(("/", ".", "~")) or text.partition("@")[0].count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, inline = text.partition("@")
-    if at and not inline:
+    if at and (not inline or ".." in inline or inline.startswith("/")):  # git's rules: it becomes a path
         raise BadSource(
             f"{text} names no revision after the @. Name a branch, tag or commit, or leave it out."
         )

@@ -116,7 +116,7 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
         name: the expected kind.
 
     Raises:
-        BadChoice: it is of another kind, or reads other layers of the target.
+        BadChoice: it is of another kind, reads other layers of the target, or has what training leaves out.
         ModelsError: it cannot be read.
     """
     if (found := folder_kind(folder)) != name:
@@ -128,6 +128,11 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
             f"{read}. Leave out --from to make a new one."
         )
     head: Any = drafter.head  # type: ignore[attr-defined]
+    if isinstance(head, EagleHead) and (left := _left_out(head.shape)):
+        raise BadChoice(
+            f"--from {folder} has {', '.join(left)}, which training here leaves out: it would become another "
+            "head. Leave out --from to make a new one."
+        )
     dequantize_model(head)
     head.set_dtype(mx.float32)
     learner = replace(_LEARNERS[name](head), rate=FURTHER)
@@ -139,6 +144,13 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
         tokens=learner.tokens,
         fit=f"fit-{begun:08x}",
     )
+
+
+def _left_out(shape: EagleShape) -> list[str]:
+    """What the head computes, and training or saving it does not (`unroll.py`, `save_eagle`)."""
+    named = ("norm_before_residual", "norm_output", "qk_norm")
+    scaled = ["rope_scaling"] if shape.args.rope_scaling else []
+    return [name for name in named if getattr(shape, name)] + scaled
 
 
 def eagle_taps(target: Any) -> tuple[int, ...]:

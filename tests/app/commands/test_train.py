@@ -12,7 +12,7 @@ from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
 from models.training import job
 from tests.app.tiny_pair import TinyPair
-from tests.models.drafter_folders import EAGLE, make_drafter
+from tests.models.drafter_folders import EAGLE, edit_config, edit_tensors, make_drafter, make_eagle
 from tests.models.tiny_models import make_model, make_tokenizer
 
 pytestmark = pytest.mark.usefixtures("small_training")
@@ -68,6 +68,28 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     (head / "config.json").write_text(json.dumps(config))
     assert main([*given, "--from", str(head)]) == 2
     assert "reads the layers (1, 0)" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("named", "value"),
+    [
+        ("norm_before_residual", True),
+        ("norm_output", True),
+        ("qk_norm", None),
+        ("rope_scaling", {"rope_type": "linear", "factor": 2.0}),
+    ],
+)
+def test_a_head_with_what_training_leaves_out_is_not_trained_further(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], named: str, value: object
+) -> None:
+    head = make_eagle(tmp_path / "head", tiny_pair.target, range(0, 384, 3))
+    if named == "qk_norm":
+        norms = {f"midlayer.self_attn.{each}_norm.weight": mx.ones(16) for each in "qk"}
+        edit_tensors(head, lambda tensors: tensors.update(norms))
+    else:
+        edit_config(head, **{named: value})
+    assert main(["train", str(tiny_pair.target), "--from", str(head)]) == 2
+    assert f"{head} has {named}, which training here leaves out" in capfd.readouterr().err
 
 
 def _weights(folder: Path) -> dict[str, mx.array]:

@@ -12,10 +12,12 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import deepseek_v3, qwen3_5
 
 from app.cli import main
-from models.errors import BrokenFiles, NotInstalled
+from models.errors import BadSource, BrokenFiles, NotInstalled
+from models.hub.download import check
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed
-from models.pairs.original_mtp import taken_from
+from models.pairs.original_mtp import place_of, taken_from
+from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
@@ -115,6 +117,26 @@ def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: Hu
     hub.requests.clear()
     assert last(SPEC).phase == "done" and installed(SPEC)
     assert [n for n in hub.downloads() if "of-00003" in n] == [THIRD]
+
+
+def test_an_original_may_be_larger_than_its_conversion_in_a_pair_of_one_s_own(
+    hub: HubServer, home: Path
+) -> None:
+    host(hub, home, "qwen3_5")
+    list(check(SPEC))
+    assert describe_own(SPEC, [1000, 2000]).draft == Source("org/original")
+    with pytest.raises(BadSource, match="is not smaller than the target"):
+        describe_own(PairSpec("itself", SPEC.target, SPEC.target), [2000])
+
+
+def test_what_a_stopped_extraction_left_is_gone_after_the_next(hub: HubServer, home: Path) -> None:
+    host(hub, home, "qwen3_5")
+    left = place_of(SPEC.target).with_name(".mtp.new")
+    left.mkdir(parents=True)
+    (left / "half.safetensors").write_bytes(b"half")
+    assert last(SPEC).phase == "done" and installed(SPEC)
+    found = [str(each.relative_to(left.parent)) for each in left.parent.rglob("*")]
+    assert sorted(found) == ["mtp", "mtp/config.json", "mtp/model.safetensors"]
 
 
 def test_an_original_of_one_file_gives_its_layers_too(hub: HubServer, home: Path) -> None:

@@ -64,6 +64,17 @@ def speculators(family: str, anchor: bool, **more: Any) -> dict[str, Any]:
     return {"architectures": ["X"], **named, **ids, "transformer_layer_config": inner, **more}
 
 
+def proposing(drafts: int) -> dict[str, Any]:
+    return {"proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": drafts}]}
+
+
+def speculators_before_anchors(made: Any) -> dict[str, Any]:
+    """As the first heads have it: without `sample_from_anchor`."""
+    config = speculators("dspark", False, speculators_config=made)
+    del config["sample_from_anchor"]
+    return config
+
+
 def dflash2(**more: Any) -> dict[str, Any]:
     own = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 4, "selector_top_k": 8}
     named = {"architectures": ["DFlash2DraftModel"], "dflash_config": z_lab()["dflash_config"] | own}
@@ -78,6 +89,11 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "z-lab, none causal": (z_lab(**SLIDING, is_causal=False), SHAPE, {"window": WINDOW, "causal": False}),
     "SpecForge": (spec_forge(), DSPARK, {}),
     "DeepSpec": (deep_spec(), DSPARK, {}),
+    "LFM2": (
+        z_lab(architectures=["Lfm2DSparkDraftModel"], rope_is_neox_style=False, markov_rank=8),
+        DSPARK,
+        {},
+    ),
     "DFlash2": (dflash2(), SECOND, {}),
     "speculators": (speculators("dflash", False), SHAPE, {}),
     "speculators, few tokens": (speculators("dflash", False), FEW, {}),
@@ -89,6 +105,16 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "speculators, dspark": (speculators("dspark", True), replace(FEW, markov_rank=8, from_anchor=True), {}),
     "speculators, dspark after the anchor": (
         speculators("dspark", False),
+        replace(SHAPE, markov_rank=8),
+        {},
+    ),
+    "speculators, dspark of as many drafts as rows": (
+        speculators_before_anchors(proposing(BLOCK)),
+        DSPARK,
+        {},
+    ),
+    "speculators, dspark of one draft less": (
+        speculators_before_anchors(proposing(BLOCK - 1)),
         replace(SHAPE, markov_rank=8),
         {},
     ),
@@ -106,8 +132,18 @@ def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:
         }
     if head.shape.own_rows:
         weights["d2t"] = mx.array(KNOWN) - mx.arange(len(KNOWN))
+    if config.get("rope_is_neox_style") is False:
+        weights = {name: _interleaved(name, x) for name, x in weights.items()}
     weights = {name.replace("_codebook.weight", "_codebook"): x for name, x in weights.items()}
     return write_folder(folder, config, weights)
+
+
+def _interleaved(name: str, x: mx.array) -> mx.array:
+    """For RoPE of neighbouring numbers: those of each head's two halves in turn, of queries and keys."""
+    if not any(f".{part}." in name for part in ("q_proj", "k_proj", "q_norm", "k_norm")):
+        return x
+    heads = x.shape[0] // LAYERS["head_dim"]
+    return x.reshape(heads, 2, -1, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 
 def loaded(folder: Path) -> DFlashDrafter:
@@ -191,7 +227,14 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
         load_dflash(folder, target(), {})
 
 
-def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path):
-    config = z_lab(dflash_config={"mask_token_id": MASK})
+@pytest.mark.parametrize("made", [None, "x", {}, {"proposal_methods": [3]}, {"proposal_methods": []}])
+def test_a_dspark_head_of_speculators_that_says_no_number_of_drafts_drafts_one_less(tmp_path, made):
+    config = speculators_before_anchors(made)
+    assert loaded(publish(tmp_path / "head", random_head(DSPARK), config)).candidate.limit == BLOCK - 1
+
+
+@pytest.mark.parametrize("named", [{}, {"target_layer_ids": []}])
+def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path, named):
+    config = z_lab(dflash_config={"mask_token_id": MASK, **named})
     head = random_head(replace(SHAPE, taps=(1, 1)))
     assert load_dflash(publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)

@@ -35,6 +35,16 @@ def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
+def test_the_rope_scaling_of_llama_3_is_read_from_its_factors(tmp_path):
+    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaling["original_max_position_embeddings"] = 8192
+    ids = mx.tile(IDS, (1, 20))  # far enough for low frequencies to turn
+    wanted = write_gguf(tmp_path / "model.gguf", "llama", Kind.F32, scaling=scaling)(ids)
+    with opened(tmp_path / "model.gguf") as checkpoint:
+        logits = checkpoint.load(as_float32=True)[0](ids)
+    assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
+
+
 def test_a_file_that_may_only_be_read_is_loaded_from_a_copy_that_is_gone_afterwards(tmp_path, monkeypatch):
     """MLX opens GGUF files for writing. Root may write any file, so MLX is patched to refuse."""
     file, folder, load_file = tmp_path / "model.gguf", tmp_path / "temporary", mx.load
@@ -80,6 +90,12 @@ def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     assert tokenizer.eos_token_ids == {TOKENS.index("<|end|>")}
     chat = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
     assert chat == "<|start|>hello<|end|>"
+
+
+def test_an_answer_ends_at_the_end_of_the_turn_too(tmp_path):
+    write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
+    pair = load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))
+    assert {TOKENS[i] for i in pair.stop_tokens} == {"<|end|>", "<turn>", "<end_of_turn>"}
 
 
 def test_a_gguf_is_target_and_draft_of_a_pair_like_a_folder(tmp_path):

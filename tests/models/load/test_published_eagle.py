@@ -171,6 +171,19 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, packaging, changes, error
         load_eagle(folder, target(), {})
 
 
+@pytest.mark.parametrize(
+    ("packaging", "changes"),
+    [
+        ("SGLang", {"eagle_config": {AUX: []}}),
+        ("speculators", {AUX: []}),
+        ("DeepSpec", {"target_layer_ids": []}),
+    ],
+)
+def test_an_empty_list_of_layers_counts_as_not_there(tmp_path, packaging, changes):
+    folder = edit_config(publish(tmp_path / "head", variant({}, few=False), packaging), **changes)
+    assert loaded(folder).taps == tuple(i - 1 for i in ENTERED["SafeAILab"])
+
+
 def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
     folder = make_pair(home)[0]
     model, config = load_model(make_model(folder, hidden_size=64, intermediate_size=128))

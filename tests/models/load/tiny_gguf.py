@@ -16,6 +16,7 @@ from models.load.gguf import ARCHITECTURES, NAMES
 
 MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
 TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
+TOKENS += ["<turn>", "<end_of_turn>"]
 TOKENS += [f"<spare{i}>" for i in range(288 - len(TOKENS))]
 SHAPE: dict[str, Any] = {
     "hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "num_attention_heads": 2,
@@ -31,11 +32,15 @@ MODELS = {
 }
 
 
-def tiny_model(architecture: str) -> nn.Module:
-    """Random weights, norms included."""
+def tiny_model(architecture: str, **more: Any) -> nn.Module:
+    """Random weights, norms included.
+
+    Args:
+        more: further entries of its config.
+    """
     module, extra = MODELS[architecture]
     model_type = ARCHITECTURES[architecture].model_type
-    model = module.Model(module.ModelArgs(model_type=model_type, **{**SHAPE, **extra}))
+    model = module.Model(module.ModelArgs(model_type=model_type, **{**SHAPE, **extra, **more}))
     model.sanitize({})  # as mlx-lm does on loading: Gemma's head is its embeddings
     mx.random.seed(3)
     noise = [
@@ -48,14 +53,23 @@ def tiny_model(architecture: str) -> nn.Module:
 
 
 def write_gguf(
-    path: Path, architecture: str, kind: Kind, *, called: str = "", pre: str = "smollm", file_type: int = 0
+    path: Path,
+    architecture: str,
+    kind: Kind,
+    *,
+    called: str = "",
+    pre: str = "smollm",
+    file_type: int = 0,
+    scaling: dict[str, Any] | None = None,
 ) -> nn.Module:
     """Write `tiny_model` with matrices of this type; return it with the file's dequantized weights.
 
     Args:
         called: the architecture that the file names, in place of its own.
+        scaling: Llama 3.1's of RoPE, as config.json has it.
     """
-    model, writer = tiny_model(architecture), gguf.GGUFWriter(path, called or architecture)
+    more = {"rope_scaling": scaling} if scaling else {}
+    model, writer = tiny_model(architecture, **more), gguf.GGUFWriter(path, called or architecture)
     writer.add_block_count(SHAPE["num_hidden_layers"])
     writer.add_context_length(SHAPE["max_position_embeddings"])
     writer.add_embedding_length(SHAPE["hidden_size"])
@@ -68,6 +82,8 @@ def write_gguf(
     writer.add_file_type(file_type)
     writer.add_sliding_window(8)
     _write_tokenizer(writer, pre)
+    if scaling:
+        writer.add_tensor("rope_freqs.weight", _rope_factors(scaling))
     stored = []
     for name, array in tree_flatten(model.parameters()):
         numbers = np.array(array)
@@ -83,6 +99,22 @@ def write_gguf(
     writer.write_tensors_to_file()
     writer.close()
     return model
+
+
+def _rope_factors(scaling: dict[str, Any]) -> np.ndarray:
+    """As llama.cpp's converter computes them (`generate_extra_tensors` of Llama)."""
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    context, factor, found = scaling["original_max_position_embeddings"], scaling["factor"], []
+    for frequency in SHAPE["rope_theta"] ** -(np.arange(0, HEAD, 2) / HEAD):
+        length = 2 * np.pi / frequency
+        if length < context / high:
+            found.append(1.0)
+        elif length > context / low:
+            found.append(factor)
+        else:
+            smooth = (context / length - low) / (high - low)
+            found.append(1 / ((1 - smooth) / factor + smooth))
+    return np.array(found, np.float32)
 
 
 def _as_stored(numbers: np.ndarray, kind: Kind) -> np.ndarray:
@@ -120,4 +152,5 @@ def _write_tokenizer(writer: gguf.GGUFWriter, pre: str) -> None:
     writer.add_token_types([3 if token.startswith("<") and len(token) > 1 else 1 for token in TOKENS])
     writer.add_token_merges(MERGES)
     writer.add_eos_token_id(TOKENS.index("<|end|>"))
+    writer.add_eot_token_id(TOKENS.index("<turn>"))
     writer.add_chat_template("{% for m in messages %}<|start|>{{ m.content }}<|end|>{% endfor %}")

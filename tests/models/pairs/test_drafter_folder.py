@@ -28,6 +28,7 @@ from tests.models.tiny_models import make_model, make_pair
         ({"speculators_model_type": "peagle", "draft_vocab_size": 300}, "peagle"),
         ({"architectures": ["LlamaForCausalLMEagle3"], "ptd_token_id": 3}, "peagle"),
         ({"model_type": "llama", "draft_vocab_size": 300, "pard_token": 3}, "peagle"),
+        ({"architectures": ["Lfm2DSparkDraftModel"], "dflash_config": {"mask_token_id": 3}}, "dspark"),
         ({"model_type": "gemma4_assistant"}, "assistant"),
         ({"model_type": "gemma4_unified_assistant"}, "assistant"),
     ],

@@ -119,6 +119,9 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
         ("", "neither a folder here nor a Hub repository"),
         ("org/na me", "neither a folder here nor a Hub repository"),
         ("org/name@", "org/name@ names no revision after the @"),
+        ("org/name@/etc/x", "names no revision after the @"),
+        ("org/name@refs/../../x", "names no revision after the @"),
+        ("org/name/more@main", "There is no folder org/name/more@main"),
         ("org/..", "neither a folder here nor a Hub repository"),
         ("org/" + "x" * 5000, "neither a folder here nor a Hub repository"),
     ],
@@ -126,6 +129,10 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
 def test_what_is_no_source_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadSource, match=message):
         read_source(text)
+
+
+def test_a_revision_may_be_a_pull_request() -> None:
+    assert read_source("org/name@refs/pr/3") == Source("org/name", "refs/pr/3")
 
 
 def test_a_home_of_a_user_that_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
