@@ -224,7 +224,7 @@ class Rows:
         batch.unseen = max(len(text.tokens) - target.seen[i] for i, text in enumerate(written) if text)
         places = [(i, text.tokens) for i, text in enumerate(written) if text]
         drafters = [
-            drafter
+            drafter  # one that has not observed a text would draft from nothing
             for drafter in self._drafters
             if all(drafter.known(tokens, i) >= target.seen[i] for i, tokens in places)
         ]
