@@ -49,7 +49,8 @@ class PastPrompts:
         if self._place == len(self._texts):
             self._draft = shown
         else:
-            self._edits[self._place] = shown.text
+            if shown.text:  # an emptied one comes back whole
+                self._edits[self._place] = shown.text
             self._leave_files(shown)
         self._place = place
         if place == len(self._texts):
