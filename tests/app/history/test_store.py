@@ -48,6 +48,12 @@ def test_branches_are_kept_in_the_order_they_were_written(history: History) -> N
     assert [m.id for m in ring.path("a")] == ["b", "a"]
 
 
+def test_all_chats_are_listed_however_many(history: History) -> None:
+    many = [f"c{n}" for n in range(501)]
+    history.save([chat(name) for name in many], [prompt(f"p{name}", "x", chat_id=name) for name in many])
+    assert {row.chat.id for row in history.chats()} == set(many)
+
+
 def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(history: History) -> None:
     texts = [prompt("p", 'a% "quoted" words AND (x'), answer("a", "p"), prompt("q", "Viel Ärger Über жук")]
     history.save([chat(), chat("c2", "Odd")], texts)
