@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -12,9 +14,12 @@ from types import FrameType
 GRACE_SECONDS = 10.0
 """After this time the process ends by force: nobody is left to see it hang."""
 
+LOOK_SECONDS = 1.0
+"""How often we look whether the terminal is still there."""
+
 
 def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) -> None:
-    """On SIGHUP and SIGTERM call `leave` in the running loop; end by force where that takes too long."""
+    """On SIGHUP, SIGTERM and a closed terminal call `leave` in the running loop; end by force if it hangs."""
     loop, context = asyncio.get_running_loop(), copy_context()
 
     # Not `loop.add_signal_handler`: a terminal that reads nothing more blocks the loop and its handlers.
@@ -27,8 +32,16 @@ def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) ->
         with suppress(RuntimeError):  # The loop is closed: the program ends already.
             loop.call_soon_threadsafe(leave, context=context)
 
+    # SIGHUP goes to the terminal's first process alone, which may be `make` and keep it to itself.
+    def look() -> None:
+        while os.isatty(terminal):
+            time.sleep(LOOK_SECONDS)
+        end(signal.SIGHUP, None)
+
     for number in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, end)
+    if sys.stdin is not None and os.isatty(terminal := sys.stdin.fileno()):
+        threading.Thread(target=look, daemon=True).start()
 
 
 def suspend_between_steps(is_drawing: Callable[[], bool]) -> None:

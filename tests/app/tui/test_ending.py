@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -41,3 +42,18 @@ def test_a_program_that_ends_in_time_ends_as_it_likes():
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         child.send_signal(signal.SIGTERM)
         assert child.wait(60) == 7
+
+
+def test_a_closed_terminal_ends_a_program_that_gets_no_signal_of_it():
+    """The terminal's first process keeps SIGHUP to itself, as `make` does."""
+    program = HANGS.format(
+        grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=SLEEPS
+    )
+    terminal, ours = os.openpty()
+    with subprocess.Popen([sys.executable, "-c", program], stdin=ours, stdout=subprocess.PIPE) as child:
+        os.close(ours)
+        assert child.stdout is not None and child.stdout.readline() == b"ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1.5)
+        os.close(terminal)
+        assert child.wait(60) == 128 + signal.SIGHUP
