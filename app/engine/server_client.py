@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter
 
 from app.engine import protocol
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, LoadFailed, Request
-from app.engine.wire import PAIR, Refused, read_line
+from app.engine.wire import LINE, PAIR
 from app.shell.errors import BadInput
 
 CONNECT_SECONDS = 5.0
@@ -103,12 +104,13 @@ class ServerClient:
             with self._http.stream("POST", "/mlx-spec/answer", json=asked) as response:
                 if response.status_code != httpx2.codes.OK:
                     response.read()
-                    raise Refused(_error_text(response), response.status_code < 500)
-                for line in response.iter_lines():
-                    if event := read_line(line):
-                        self._events.put(Answered(request.id, event))
-        except Refused as refusal:
-            self._events.put(AnswerFailed(request.id, str(refusal), refusal.refused))
+                    refused = response.status_code < 500
+                    self._events.put(AnswerFailed(request.id, _error_text(response), refused))
+                    return
+                for line in filter(str.strip, response.iter_lines()):
+                    event = LINE.validate_json(line)
+                    failed = isinstance(event, AnswerFailed)
+                    self._events.put(replace(event, id=request.id) if failed else Answered(request.id, event))
         except httpx2.ConnectError as error:
             self._events.put(AnswerFailed(request.id, self._unreachable(error)))
         except (httpx2.HTTPError, ValueError) as error:

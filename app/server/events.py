@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from app.engine.events import TurnEnded
-from app.engine.protocol import Answer
-from app.engine.wire import PAIR, event_line, problem_line
+from app.engine.protocol import Answer, AnswerFailed
+from app.engine.wire import LINE, PAIR
 from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
 from app.server.body import Body, read_body
 from app.server.problem import Problem
@@ -57,7 +57,8 @@ async def _lines(request: Request, asked: QueuedRequest) -> AsyncIterator[str]:
     try:
         while not isinstance(event, TurnEnded):
             event = await asked.next(KEEP_ALIVE_SECONDS)
-            yield event_line(event) if event else "\n"
+            yield f"{LINE.dump_json(event).decode() if event else ''}\n"
     except Problem as problem:
         problem.log(request.scope)
-        yield problem_line(problem.message, refused=problem.status < 500)
+        failed = AnswerFailed(0, problem.message, problem.status < 500)
+        yield f"{LINE.dump_json(failed).decode()}\n"

@@ -21,7 +21,7 @@ from app.engine.protocol import (
     LoadFailed,
 )
 from app.engine.server_client import ServerClient
-from app.engine.wire import read_line
+from app.engine.wire import LINE
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
@@ -91,7 +91,7 @@ def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: Ru
 @pytest.mark.parametrize("line", ["3", "[]", "{}", "nonsense", '{"Answered": 1}', '{"problem": 1}'])
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
-        read_line(line)
+        LINE.validate_json(line)
 
 
 def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
