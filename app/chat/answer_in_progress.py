@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from app.chat.answer_log import AnswerLog
 from app.engine.events import TextAdded, TurnEnded
 from app.history.records import ChatMessage, Finish, marks_of
-from mlx_spec.stats import joined
 
 
 @dataclass(eq=False)
@@ -42,16 +41,13 @@ class AnswerInProgress:
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
         """The final answer; its stats, if the engine sent any, include a continued answer's first part."""
-        message = self._message(finish)
-        assert message.facts is not None and self.before.facts is not None
-        rounds = tuple(self.log.rounds)
-        stats, before = event.stats if event else None, self.before.facts.stats
-        allowed = self.max_tokens
-        if stats is not None and before is not None:
-            stats = joined(before, stats, rounds)
-            allowed += before.tokens
-        options = replace(message.facts.options, max_tokens=allowed)
-        return replace(message, facts=replace(message.facts, options=options, stats=stats, rounds=rounds))
+        message, before = self._message(finish), self.log.before
+        assert message.facts is not None
+        options = replace(
+            message.facts.options, max_tokens=self.max_tokens + (before.tokens if before else 0)
+        )
+        facts = replace(message.facts, options=options, rounds=tuple(self.log.rounds))
+        return replace(message, facts=replace(facts, stats=event.stats if event else None))
 
     def _message(self, finish: Finish | None) -> ChatMessage:
         assert self.before.facts is not None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from app.engine.events import DraftRound, TextAdded, append, text_of
 from app.history.records import ChatMessage, pieces_of
-from mlx_spec.stats import Stats, acceptance_by_position, summarise
+from mlx_spec.stats import Stats, draft_share, summarise
 from mlx_spec.types import Round
 
 SAMPLE_SECONDS = 0.5
@@ -23,10 +23,10 @@ class AnswerLog:
         """Tokens per second, one sample per `SAMPLE_SECONDS` of decoding."""
         marks = facts.marks if facts and not over else ""  # saves memory: a finished log needs none
         self.pieces = list(pieces_of(answer.text, marks)) if answer else []
-        self._before = facts.stats if facts else None
+        self.before = facts.stats if facts and facts.rounds else None
         """Stats of a continued answer's first part. If unknown, only the second part's rounds are kept."""
-        self.rounds: list[DraftRound] = list(facts.rounds) if facts and (over or self._before) else []
-        self._begin = len(self.text)
+        self.rounds: list[DraftRound] = list(facts.rounds) if facts and (over or self.before) else []
+        self._begin, self._continued_at = len(self.text), len(self.rounds)
         self._sampled_at = (0.0, 0)
 
     @property
@@ -36,51 +36,47 @@ class AnswerLog:
     @property
     def _was_left(self) -> bool:
         """Whether only its rounds are known: its chat was left, or the engine died, before its end."""
-        return self._before is None and self.latest is None
+        return self.before is None and self.latest is None
 
     @property
     def tokens(self) -> int:
         if self._was_left:
             return sum(played.accepted + bool(played.own) for played in self.rounds)
-        return (self._before.tokens if self._before else 0) + (self.latest.tokens if self.latest else 0)
+        return (self.before.tokens if self.before else 0) + (self.latest.tokens if self.latest else 0)
 
     @property
     def seconds(self) -> float:
         if self._was_left:
             return sum(played.seconds for played in self.rounds)
-        before = self._before.decode_seconds if self._before else 0.0
+        before = self.before.decode_seconds if self.before else 0.0
         return before + (self.latest.seconds if self.latest else 0.0)
-
-    @property
-    def acceptance_by_position(self) -> tuple[float, ...]:
-        """Acceptance rate of each draft position, given that all positions before it were accepted."""
-        return acceptance_by_position(self.rounds)
 
     @property
     def draft_share(self) -> float | None:
         """Share of drafting in the round time of the latest drafter; None if no round of it was timed."""
         drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)
-        drafted = [r for r in self.rounds if r.drafter == drafter]
-        timed = [(r.draft_seconds, r.seconds) for r in drafted if r.draft_seconds is not None]
-        whole = sum(seconds for _, seconds in timed)
-        return sum(draft for draft, _ in timed) / whole if whole else None
+        return draft_share([played for played in self.rounds if played.drafter == drafter])
 
-    def kept(self, stats: Stats) -> Stats:
-        """Stats of the rounds in this log; `stats` of a stopped answer counts some later rounds too."""
-        latest = self.latest
-        played = self.rounds[len(self.rounds) - latest.rounds :] if latest else []
+    def stats(self, ended: Stats) -> Stats:
+        """Stats of the rounds in this log, a continued answer's first part included.
+
+        `ended`: the engine's, of this part; those of a stopped answer count some later rounds too.
+        """
+        before = self.before or replace(ended, prefill_seconds=0.0)
         rounds = [
             Round((0,) * len(r.drafted), r.accepted, (0,) * (r.accepted + bool(r.own)), r.drafter, r.seconds,
                   draft_seconds=r.draft_seconds, tree_depth=r.tree_depth)
-            for r in played
+            for r in self.rounds
         ]  # fmt: skip
-        return summarise(
+        found = summarise(
             rounds,
-            prompt_tokens=stats.prompt_tokens,
-            cached_tokens=stats.cached_tokens,
-            prefill_seconds=stats.prefill_seconds,
-            peak_memory_bytes=stats.peak_memory_bytes,
+            prompt_tokens=before.prompt_tokens,
+            cached_tokens=before.cached_tokens,
+            prefill_seconds=before.prefill_seconds + ended.prefill_seconds,
+            peak_memory_bytes=max(before.peak_memory_bytes, ended.peak_memory_bytes),
+            continued_at=self._continued_at,
         )
+        return replace(found, time_to_first_token=before.time_to_first_token) if self.before else found
 
     def take(self, event: TextAdded) -> None:
         self.latest = event

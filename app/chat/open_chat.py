@@ -245,8 +245,10 @@ class OpenChat:
                     self.view.grow(pieces)
                     self.context.take(event)
             case TurnEnded():
+                if running.stopping or running.before.text:
+                    event = replace(event, stats=running.log.stats(event.stats))
                 if running.stopping:
-                    event = replace(event, finish_reason="cancelled", stats=running.log.kept(event.stats))
+                    event = replace(event, finish_reason="cancelled")
                 self.context.take(event)
                 self._settle(running, event.finish_reason, event)
             case _:

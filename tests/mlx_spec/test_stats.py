@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
 
 from mlx_spec import Round, summarise
-from mlx_spec.stats import joined
 
 
 def a_round(drafted: int, accepted: int, seconds: float = 0.1, **more) -> Round:
@@ -37,23 +35,13 @@ def test_the_draft_share_comes_from_timed_rounds_only():
     assert summarise([a_round(3, 1), a_round(3, 1, draft_seconds=0.02)]).draft_share == pytest.approx(0.2)
 
 
-def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
-    first = [a_round(3, 3, 0.2), a_round(3, 0, draft_seconds=0.02), a_round(0, 0)]
-    second = [a_round(3, 1, 0.4), a_round(3, 2, draft_seconds=0.04)]
-    parts = [
-        summarise(first, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.0, peak_memory_bytes=5),
-        summarise(second, prompt_tokens=13, prefill_seconds=0.5, peak_memory_bytes=9),
-    ]
-    whole = summarise(
-        first + second, prompt_tokens=7, cached_tokens=2, prefill_seconds=1.5, peak_memory_bytes=9
-    )
-    both = joined(parts[0], parts[1], [*first, *second])
-    # Each part's first round waits for its prompt and is left out of the rate.
-    differs = {"time_to_first_token": 1.2, "tokens_per_second": (1 + 1 + 3) / (0.1 + 0.1 + 0.1)}
-    for name, value in {**asdict(whole), **differs}.items():
-        assert getattr(both, name) == pytest.approx(value), name
-    stopped_at_once = joined(parts[0], summarise([]), first)
-    assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
+def test_the_rate_leaves_out_the_first_round_of_each_part():
+    first = [a_round(3, 3, 0.2), a_round(3, 0), a_round(0, 0)]
+    both = summarise([*first, a_round(3, 1, 0.4), a_round(3, 2)], continued_at=3)
+    assert both.tokens == 11 and both.decode_seconds == pytest.approx(0.9)
+    assert both.tokens_per_second == pytest.approx((1 + 1 + 3) / (0.1 + 0.1 + 0.1))
+    stopped_at_once = summarise(first, continued_at=3)
+    assert stopped_at_once.tokens_per_second == pytest.approx(summarise(first).tokens_per_second)
 
 
 def test_importing_the_package_loads_no_mlx_until_an_engine_is_asked_for():

@@ -9,6 +9,7 @@ from app.history.records import ChatMessage
 from app.shell.number_text import bars, counted
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
+from mlx_spec.stats import acceptance_by_position
 from models.size_text import size_text
 
 SAMPLES_SHOWN = 8
@@ -87,7 +88,7 @@ def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
     if latest.drafted:
         rounds = max(latest.rounds, 1)
         per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
-        shape = bars(log.acceptance_by_position[:POSITIONS_SHOWN], 1)
+        shape = bars(acceptance_by_position(log.rounds)[:POSITIONS_SHOWN], 1)
         yield LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}")
     if log.rounds:
         yield _drafter(log.rounds[-1])

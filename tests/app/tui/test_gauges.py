@@ -12,7 +12,7 @@ from app.tui.widgets.answer import broken
 from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.item_line import SEPARATOR, fitting
-from mlx_spec.stats import summarise
+from mlx_spec.stats import acceptance_by_position, summarise
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
@@ -61,14 +61,14 @@ def test_a_tree_that_is_accepted_as_deep_as_it_goes_was_rejected_nowhere() -> No
     tree = DraftRound("eagle", ("x",) * 7, 2, "y", 0.1, None, 0, 1, tree_depth=2)
     log, added = AnswerLog("a pair"), TextAdded((), 3, 0.1, 30.0, 7, 2, 1, 1_234, (tree,))
     log.take(added)
-    assert log.acceptance_by_position == (1, 1)
-    assert log.kept(summarise(())).acceptance_by_position == (1, 1)
+    assert acceptance_by_position(log.rounds) == (1, 1)
+    assert log.stats(summarise(())).acceptance_by_position == (1, 1)
 
 
 def test_acceptance_counts_positions_that_were_reached_and_the_share_is_the_latest_drafters() -> None:
     log = log_of([3, 1, 0, 2], timed=True)
-    assert log.acceptance_by_position == pytest.approx((3 / 4, 2 / 3, 1 / 2))
-    assert bars(log.acceptance_by_position, 1) == "▆▆▅"
+    assert acceptance_by_position(log.rounds) == pytest.approx((3 / 4, 2 / 3, 1 / 2))
+    assert bars(acceptance_by_position(log.rounds), 1) == "▆▆▅"
     assert log.latest is not None
     for drafter, seconds, share in (("lookup", 0.0, 0), ("model", None, 0.25)):
         log.take(replace(log.latest, played=(DraftRound(drafter, ("x",), 1, "y", 0.1, seconds, 0, 1),)))
