@@ -13,7 +13,7 @@ Which one a model gets is found by building one pass of it (docs/decisions/0009)
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache
@@ -23,26 +23,6 @@ from mlx_spec.target.recording import Kinds, Moved, Recorder, States, Windows
 
 MARKS = 4
 """Places in a chat whose states are kept, to resume from when a turn is changed."""
-
-
-@runtime_checkable
-class Checkpoint(Protocol):
-    """The states at a place in the text, and what was read from there on."""
-
-    at: Length
-    rows: int
-
-    def caches(self, count: int) -> list[ArraysCache]:
-        """A cache for each recurrent layer, for a pass over `count` more tokens."""
-        ...
-
-    def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
-        """Take the states that the pass left in them."""
-        ...
-
-    def after(self, count: int | mx.array) -> States:
-        """The states after the first `count` of the tokens read."""
-        ...
 
 
 class Recomputed:
@@ -58,14 +38,17 @@ class Recomputed:
         )
 
     def caches(self, count: int) -> list[ArraysCache]:
+        """A cache for each recurrent layer, for a pass over `count` more tokens."""
         counts = mx.arange(count + 1)
         return [Recorder(slots, counts) for slots in self._slots]
 
     def read(self, ids: mx.array, caches: Sequence[ArraysCache]) -> None:
+        """Take the states that the pass left in the caches."""
         self._slots = tuple(cast(Recorder, cache).recorded() for cache in caches)
         self.rows += ids.shape[1]
 
     def after(self, count: int | mx.array) -> States:
+        """The states after the first `count` of the tokens read."""
         if self.rows == 0 or (isinstance(count, int) and count == self.rows):
             return tuple(tuple(slot.end for slot in slots) for slots in self._slots)
         accepted = mx.arange(self.rows)[None] < count
@@ -117,6 +100,10 @@ class Replayed:
         if count in (0, self.rows):
             return self._end if count else self._start
         return self._replay(mx.concatenate(self._ids, axis=1)[:, :count], self.at, self._start)
+
+
+Checkpoint = Recomputed | Single | Replayed
+"""The states at `at`, and the `rows` read from there on; the methods are as in `Recomputed`."""
 
 
 def plain_caches(states: States) -> list[ArraysCache]:

@@ -5,7 +5,6 @@ losslessness does not depend on it.
 """
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
 
 import mlx.core as mx
 from jaxtyping import Float, Int
@@ -21,44 +20,6 @@ Judged = tuple[mx.array, mx.array]
 """(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
 
 
-@runtime_checkable
-class RoundVerifier(Protocol):
-    """One rule for one round of one sequence."""
-
-    def scores(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> Float[mx.array, "1 vocab"]:
-        """Scores whose argmax is the drafter's choice at draft position `index`."""
-        ...
-
-    def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> tuple[Int[mx.array, "1"], Float[mx.array, "1 vocab"] | None]:
-        """That choice, and the distribution it was drawn from if the rule needs it."""
-        ...
-
-    def judge(
-        self,
-        drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n drafter_vocab"] | None,
-        logits: Float[mx.array, "rows vocab"],
-    ) -> Judged:
-        """Verify a chain."""
-        ...
-
-    def own(
-        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
-    ) -> Int[mx.array, " rows"]:
-        """The target's own token after each row of a tree: rows of one depth share their noise."""
-        ...
-
-    def guesses(
-        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
-    ) -> Int[mx.array, " rows"]:
-        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
-        ...
-
-
 class CoupledRound:
     """The target's own choices, by noise keyed by the position; at temperature 0 without noise.
 
@@ -72,12 +33,14 @@ class CoupledRound:
     def scores(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> Float[mx.array, "1 vocab"]:
+        """Scores whose argmax is the drafter's choice at draft position `index`."""
         dist = self._distribution(self._history.penalise(logits, index, drafted))
         return dist if self._gumbel is None else dist + self._gumbel[index : index + 1, : logits.shape[-1]]
 
     def propose(
         self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
     ) -> tuple[Int[mx.array, "1"], None]:
+        """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
     def judge(
@@ -86,6 +49,7 @@ class CoupledRound:
         probs: Float[mx.array, "n drafter_vocab"] | None,
         logits: Float[mx.array, "rows vocab"],
     ) -> Judged:
+        """Verify a chain."""
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
         # There is noise for the depth that was asked for; a draft may be shorter.
         return rules.coupled(drafted, dist, None if self._gumbel is None else self._gumbel[: len(dist)])
@@ -93,12 +57,14 @@ class CoupledRound:
     def own(
         self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
     ) -> Int[mx.array, " rows"]:
+        """The target's own token after each row of a tree: rows of one depth share their noise."""
         dist = self._distribution(self._history.penalise_tree(logits, drafted, tree, sequence))
         return _choice(dist if self._gumbel is None else dist + self._gumbel[tree.depths[sequence]])
 
     def guesses(
         self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
     ) -> Int[mx.array, " rows"]:
+        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
         rows, vocab = logits.shape
         dist = self._distribution(self._history.penalise(logits, 0, known))
         return _choice(dist if self._gumbel is None else dist + self._gumbel[:rows, :vocab])
@@ -175,6 +141,10 @@ class RejectionRound:
 
     def _noisy(self, logs: mx.array, index: int) -> mx.array:
         return logs + gumbel(self._proposals[index], logs.shape[-1])
+
+
+RoundVerifier = CoupledRound | RejectionRound
+"""One rule for one round of one sequence; the methods are as in `CoupledRound`."""
 
 
 class Verifier:
