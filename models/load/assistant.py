@@ -33,9 +33,7 @@ def load_assistant(folder: Path, target: nn.Module, target_config: dict[str, Any
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: it was made for another target.
     """
-    return AssistantDrafter(
-        load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
-    )
+    return AssistantDrafter(load_head(folder, target, target_config, _head))
 
 
 def _head(config: Config, weights: Weights, target: Any) -> AssistantHead:

@@ -33,7 +33,7 @@ def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) 
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: it was made for another target, or has parts that are not supported.
     """
-    head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    head = load_head(folder, target, target_config, _head)
     return DFlashDrafter(head, folder_kind(folder))
 
 

@@ -38,9 +38,7 @@ def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: it was made for another target, or has parts that are not supported.
     """
-    return EagleDrafter(
-        load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
-    )
+    return EagleDrafter(load_head(folder, target, target_config, _head))
 
 
 def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: int | None = None) -> None:

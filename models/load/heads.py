@@ -34,12 +34,16 @@ H = TypeVar("H", bound=Head)
 
 
 def load_head(
-    folder: Path, make: Callable[[Config, Weights], H], target_config: Config, rename: Rename = str
+    folder: Path,
+    target: nn.Module,
+    target_config: Config,
+    make: Callable[[Config, Weights, Any], H],
+    rename: Rename = str,
 ) -> H:
-    """Load the head in a folder, quantized as in its file, else as its target.
+    """Load the head in a folder for this target, quantized as in its file, else as its target.
 
     Args:
-        make: builds the head; removes tensors from the weights that are not the head's.
+        make: builds the head for the target; removes tensors from the weights that are not the head's.
         target_config: its `quantization` is the target's.
         rename: from a tensor's name in the file to its name in the head.
 
@@ -52,7 +56,7 @@ def load_head(
     for file in weight_files(folder):
         weights |= mx.load(str(file))  # type: ignore[operator]
     try:
-        head = make(config, weights)
+        head = make(config, weights, target)
     except KeyError as error:
         raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
     except (TypeError, ValueError) as error:

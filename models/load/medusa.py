@@ -26,9 +26,7 @@ def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) 
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: they were made for another target, or the target's last norm cannot be found.
     """
-    return MedusaDrafter(
-        load_head(folder, lambda config, weights: _head(config, weights, target), target_config, _in_head)
-    )
+    return MedusaDrafter(load_head(folder, target, target_config, _head, _in_head))
 
 
 def save_medusa(folder: Path, head: MedusaHead, about: Mapping[str, Any], bits: int | None = None) -> None:

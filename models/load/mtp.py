@@ -16,6 +16,7 @@ from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.load.heads import Config, Weights, layer_of, load_head, size
+from models.pairs.original_mtp import COPIES
 
 _ARGS: dict[str, Callable[[Any], Any]] = {
     "qwen3_next": lambda target: target.args,
@@ -39,8 +40,6 @@ _NAMES = {
     "eh_proj": "fc", "shared_head.norm": "norm", "hnorm": "pre_fc_norm_hidden",
     "enorm": "pre_fc_norm_embedding",
 }  # fmt: skip
-_COPIES = ("embed_tokens", "shared_head.head", "lm_head")
-"""Prefixes of copies of the target's tensors."""
 _PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -51,9 +50,7 @@ def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> 
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: it was made for another target, or the target's type is not supported.
     """
-    return MtpDrafter(
-        load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
-    )
+    return MtpDrafter(load_head(folder, target, target_config, _head))
 
 
 def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
@@ -106,14 +103,14 @@ def _own(weights: Weights, target: Any) -> Weights:
         own = {_renamed(name): x for name, x in _sanitized(own, target).items()}
     else:
         own = {_renamed(match["own"]): x for match, x in found} or dict(weights)
-    return {name: x for name, x in own.items() if not name.startswith(_COPIES)}
+    return {name: x for name, x in own.items() if not name.startswith(COPIES)}
 
 
 def _sanitized(own: Weights, target: Any) -> Weights:
     """Convert the tensors as mlx-lm does for a layer of this target: dequantize 8-bit floats, stack experts,
     split DeepSeek's latent projections."""
     first = "model.layers.0."
-    given = {f"{first}{name}": x for name, x in own.items() if not name.startswith(_COPIES)}
+    given = {f"{first}{name}": x for name, x in own.items() if not name.startswith(COPIES)}
     return {name.removeprefix(first): x for name, x in target.sanitize(given).items()}
 
 
@@ -123,7 +120,7 @@ def _renamed(name: str) -> str:
         f"{_NAMES[part]}.{rest}"
         if part in _NAMES
         else name
-        if name.startswith(_COPIES)
+        if name.startswith(COPIES)
         else f"layers.0.{name}"
     )
 

@@ -24,7 +24,7 @@ def load_peagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) 
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: it was made for another target.
     """
-    head = load_head(folder, lambda config, weights: _head(config, weights, target), target_config)
+    head = load_head(folder, target, target_config, _head)
     return PEagleDrafter(head, _depth(read_json(folder / "config.json") or {}))
 
 
