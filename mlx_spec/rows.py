@@ -232,12 +232,10 @@ class Rows:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])
         policy = (self._controller if draft_length is None else Fixed(draft_length)).of(len(written))
         policy.begin([text.number for text in batch.live])
-        timer = self._loop.timer if self._loop else Timer(self._graphs_built)
+        models = self._models
+        timer = self._loop.timer if self._loop else Timer(lambda: sum(m.graphs_built for m in models))
         timer.disturb()
         return Loop(target, drafters, policy, batch, timer, self._drafts_in_flight)
-
-    def _graphs_built(self) -> int:
-        return sum(model.graphs_built for model in self._models)
 
     def _read_prompts(self) -> bool:
         """Read on in prompts for as long as other texts may wait. Returns whether one was finished."""

@@ -73,7 +73,8 @@ class Drafter(ABC):
 
     def rearrange(self, order: Sequence[int]) -> None:
         """Text i gets a copy of text `order[i]`'s state on the device; `begin` follows."""
-        return None
+        for model in self.models:
+            model.rearrange(order)
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         """Set the texts to write: new prompts, and texts that continue when others join or leave.

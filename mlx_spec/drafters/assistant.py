@@ -6,7 +6,6 @@ It has no rows of its own: nothing to read before a draft, nothing to rewind aft
 from collections.abc import Sequence
 
 import mlx.core as mx
-import mlx.nn as nn
 
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
@@ -34,10 +33,6 @@ class AssistantDrafter(LastStateDrafter):
     @property
     def steps(self) -> bool:
         return True
-
-    @property
-    def parts(self) -> Sequence[nn.Module]:
-        return [self.head]
 
     def meet(self, target: Model) -> None:
         super().meet(target)

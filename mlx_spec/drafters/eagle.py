@@ -53,9 +53,6 @@ class EagleDrafter(FeatureDrafter):
     def _next(self, p: Pass, ids: mx.array, output: Output) -> Pass:
         return replace(super()._next(p, ids, output), hidden=output.logits[:, -1:])
 
-    def _logits(self, output: Output, rows: slice) -> mx.array:
-        return self.head.logits(output.logits[:, rows])
-
     def _tree(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         """Each level is a pass over the whole tree so far, behind the text's rows."""
         width = isqrt(context.nodes) + 1

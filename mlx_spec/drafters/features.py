@@ -78,6 +78,9 @@ class FeatureDrafter(ModelDrafter):
         p = super()._first(context)
         return replace(p, hidden=take_rows(self._features, p.start.value, p.ids.shape[1], axis=1))
 
+    def _logits(self, output: Output, rows: slice) -> mx.array:
+        return self.head.logits(output.logits[:, rows])
+
     def _reserve(self, sequences: int, end: int, dtype: mx.Dtype) -> None:
         b, capacity, _ = self._features.shape
         more = max(0, round_up(end, CAPACITY_STEP) - capacity)

@@ -99,9 +99,6 @@ class ForeignDrafter(Drafter):
         self._drafted: mx.array | None = None
         """`[b, n]`, its own tokens after them, of which all but the last were read."""
 
-    def rearrange(self, order: Sequence[int]) -> None:
-        self.cached.rearrange(order)
-
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         more = [self._translator.transcript() for _ in texts[len(self._transcripts) :]]
         self._transcripts = [*self._transcripts, *more][: len(texts)]

@@ -1,8 +1,10 @@
 """Drafters whose only state is the target's hidden state of the last token that it has read."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 
 from mlx_spec.arrays import Output, Pass, Verdict, take_rows
 from mlx_spec.drafters import Drafter, Texts
@@ -11,8 +13,13 @@ from mlx_spec.drafters import Drafter, Texts
 class LastStateDrafter(Drafter):
     """Reads the output of the one layer that it taps."""
 
+    head: Any
     _state: mx.array | None = None
     """`[b, 1, dim]`; None before a round was observed."""
+
+    @property
+    def parts(self) -> Sequence[nn.Module]:
+        return [self.head]
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._state = None

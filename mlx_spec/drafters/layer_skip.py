@@ -52,9 +52,6 @@ class LayerSkipDrafter(Drafter):
     def meet(self, target: Model) -> None:
         self.cached.share(target, self._layers)
 
-    def rearrange(self, order: Sequence[int]) -> None:
-        self.cached.rearrange(order)
-
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         for i, tokens in enumerate(texts):
             self.cached.resume(tokens, 0, i)

@@ -11,7 +11,6 @@ from functools import cache
 from heapq import heappop, heappush
 
 import mlx.core as mx
-import mlx.nn as nn
 from jaxtyping import Float
 
 from mlx_spec.arrays import Draft, Length
@@ -42,10 +41,6 @@ class MedusaDrafter(LastStateDrafter):
         self.head, self.taps = head, head.taps
         count = head.shape.heads
         self._chain = Candidate("medusa", kind="medusa", prior=0.5, limit=count, room=count)
-
-    @property
-    def parts(self) -> Sequence[nn.Module]:
-        return [self.head]
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         if self._state is None:

@@ -57,9 +57,6 @@ class ModelDrafter(Drafter):
         self._texts: list[list[int]] = []
         """The texts it is to read, as far as the host knows them."""
 
-    def rearrange(self, order: Sequence[int]) -> None:
-        self.cached.rearrange(order)
-
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._texts = [list(tokens[self.skipped :]) for tokens in texts]
         rests = [

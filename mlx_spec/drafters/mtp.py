@@ -5,7 +5,6 @@ Later steps read its own rows, as an EAGLE head's do.
 
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters.eagle import LIMIT, EagleDrafter
-from mlx_spec.drafters.mtp_head import MtpHead
 
 
 class MtpDrafter(EagleDrafter):
@@ -13,6 +12,3 @@ class MtpDrafter(EagleDrafter):
 
     name = "mtp"
     candidate = Candidate("mtp", kind="mtp", prior=0.7, limit=LIMIT)
-
-    def __init__(self, head: MtpHead):
-        super().__init__(head)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Output
+from mlx_spec.arrays import Draft
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.features import FeatureDrafter
@@ -37,6 +37,3 @@ class PEagleDrafter(FeatureDrafter):
         output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))
         self._set_lag(self.left)
         return verifier.at_once(self._logits(output, slice(-depth, None))[:, :, : verifier.vocab])
-
-    def _logits(self, output: Output, rows: slice) -> mx.array:
-        return self.head.logits(output.logits[:, rows])
