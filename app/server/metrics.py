@@ -1,23 +1,28 @@
 """Counters of the server in Prometheus' text format, named as vLLM names them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
 from app.server.request_queue import QueuedRequest, RequestQueue
+from mlx_spec.stats import Stats
 
-SUMS = {
-    "prompt_tokens": "Tokens of prompts.",
-    "prompt_tokens_cached": "Tokens of prompts that were not read again.",
-    "generation_tokens": "Tokens of answers.",
-    "spec_decode_num_drafts": "Rounds with a draft.",
-    "spec_decode_num_draft_tokens": "Drafted tokens.",
-    "spec_decode_num_accepted_tokens": "Accepted tokens.",
-    "time_to_first_token_seconds": "Summed time to the first token, without the time in the queue.",
-    "decode_seconds": "Summed time of decoding.",
-}
-"""Counters that add up over requests, and what they count."""
+SUMS: dict[str, tuple[str, Callable[[Stats], float]]] = {
+    "prompt_tokens": ("Tokens of prompts.", lambda s: s.prompt_tokens),
+    "prompt_tokens_cached": ("Tokens of prompts that were not read again.", lambda s: s.cached_tokens),
+    "generation_tokens": ("Tokens of answers.", lambda s: s.tokens),
+    "spec_decode_num_drafts": (
+        "Rounds with a draft.", lambda s: s.rounds - s.rounds_by_drafter.get("none", 0)
+    ),
+    "spec_decode_num_draft_tokens": ("Drafted tokens.", lambda s: s.draft_n),
+    "spec_decode_num_accepted_tokens": ("Accepted tokens.", lambda s: s.draft_n_accepted),
+    "time_to_first_token_seconds": (
+        "Summed time to the first token, without the time in the queue.", lambda s: s.time_to_first_token
+    ),
+    "decode_seconds": ("Summed time of decoding.", lambda s: s.decode_seconds),
+}  # fmt: skip
+"""Counters that add up over requests: what they count, and how much a request adds."""
 
 
 class Metrics:
@@ -33,20 +38,10 @@ class Metrics:
         if isinstance(last, RequestFailed):
             self._finished["refused" if last.refused else "error"] += 1
             return
-        stats = last.stats
         self._finished[last.finish_reason] += 1
         self._accepted_at += asked.accepted_at
-        for name, value in {
-            "prompt_tokens": stats.prompt_tokens,
-            "prompt_tokens_cached": stats.cached_tokens,
-            "generation_tokens": stats.tokens,
-            "spec_decode_num_drafts": stats.rounds - stats.rounds_by_drafter.get("none", 0),
-            "spec_decode_num_draft_tokens": stats.draft_n,
-            "spec_decode_num_accepted_tokens": stats.draft_n_accepted,
-            "time_to_first_token_seconds": stats.time_to_first_token,
-            "decode_seconds": stats.decode_seconds,
-        }.items():
-            self._sums[name] += value
+        for name, (_, added) in SUMS.items():
+            self._sums[name] += added(last.stats)
 
     def text(self, queue: RequestQueue, model: str) -> str:
         out: list[str] = []
@@ -61,7 +56,7 @@ class Metrics:
         add("num_requests_waiting", "gauge", "Requests in the queue.", [("", len(queue.waiting))])
         finished = [(f',finished_reason="{name}"', count) for name, count in sorted(self._finished.items())]
         add("request_success_total", "counter", "Requests that ended, by reason.", finished)
-        for name, help_ in SUMS.items():
+        for name, (help_, _) in SUMS.items():
             add(f"{name}_total", "counter", help_, [("", self._sums[name])])
         at = [(f',position="{place}"', count) for place, count in sorted(self._accepted_at.items())]
         name, help_ = "spec_decode_num_accepted_tokens_per_pos_total", "Accepted, by place in the draft."
