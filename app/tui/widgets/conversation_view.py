@@ -30,6 +30,8 @@ class ConversationView:
         self._transcript = transcript
         self._below = below
         self._unsent = unsent
+        self.return_prompts = unsent.return_prompts
+        self.leave_editing, self.sent_edited = unsent.leave_editing, unsent.sent_edited
         self._live, self._live_id = Answer(), ""
         """The growing answer and its message's id; the id is empty if none grows."""
         transcript.make = self._widget
@@ -68,15 +70,6 @@ class ConversationView:
     def end_answer(self, answer: ChatMessage) -> None:
         self._live.end(self._pieces(answer), stored_line(answer), self._branch(answer))
         self._live_id = ""
-
-    def return_prompts(self, prompts: list[Unsent]) -> None:
-        self._unsent.return_prompts(prompts)
-
-    def leave_editing(self) -> None:
-        self._unsent.leave_editing()
-
-    def sent_edited(self) -> None:
-        self._unsent.sent_edited()
 
     def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
