@@ -157,8 +157,6 @@ class Model(ReadTexts):
         self,
         tokens: Sequence[int],
         count: int,
-        progress: Progress | None = None,
-        observe: Observe | None = None,
         sequence: int = 0,
         hidden: mx.array | None = None,
     ) -> int:
@@ -172,9 +170,7 @@ class Model(ReadTexts):
         """
         kept = self.resume(tokens, count, sequence)
         while self.seen[sequence] < count:
-            self.read(min(self.seen[sequence] + PREFILL_CHUNK, count), observe, sequence, hidden)
-            if progress:
-                progress(self.seen[sequence] - kept, count - kept)
+            self.read(min(self.seen[sequence] + PREFILL_CHUNK, count), None, sequence, hidden)
         self.mark()
         return kept
 
