@@ -54,7 +54,7 @@ class Translation:
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
         self._shared = sorted(seen.items())
         usual = self.target.nearest(USUAL)
-        self._fertility = len(self.draft.nearest(USUAL)) / len(usual)
+        self.fertility = len(self.draft.nearest(USUAL)) / len(usual)
         self.known = sum(token in seen for token in usual) / len(usual)
         """Share of the target's tokens of `USUAL` that are shared."""
 
@@ -66,10 +66,6 @@ class Translation:
     @property
     def shared(self) -> tuple[Sequence[int], Sequence[int]]:
         return [ours for ours, _ in self._shared], [theirs for _, theirs in self._shared]
-
-    @property
-    def fertility(self) -> float:
-        return self._fertility
 
     def transcript(self) -> "Words":
         return Words(self)
