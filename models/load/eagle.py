@@ -19,6 +19,7 @@ from models.load.heads import (
     Config,
     Weights,
     layer_of,
+    llama_shape,
     load_head,
     rotation,
     save_head,
@@ -48,20 +49,9 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
         bits: quantize its matrices to this many bits; None: float16.
     """
     shape = head.shape
-    args = shape.args
     config = {
         "architectures": ["LlamaForCausalLMEagle3"],
-        "model_type": "llama",
-        "hidden_size": args.hidden_size,
-        "intermediate_size": args.intermediate_size,
-        "num_hidden_layers": 1,
-        "num_attention_heads": args.num_attention_heads,
-        "num_key_value_heads": args.num_key_value_heads,
-        "head_dim": args.head_dim or args.hidden_size // args.num_attention_heads,
-        "rms_norm_eps": args.rms_norm_eps,
-        "rope_theta": args.rope_theta,
-        "max_position_embeddings": args.max_position_embeddings,
-        "vocab_size": args.vocab_size,
+        **llama_shape(shape.args),
         "draft_vocab_size": len(shape.tokens),
         "target_hidden_size": shape.target_hidden,
         "fc_norm": shape.fc_norm,

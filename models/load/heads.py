@@ -10,6 +10,7 @@ import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
 from mlx.utils import tree_flatten
+from mlx_lm.models.llama import ModelArgs
 from mlx_lm.models.switch_layers import SwitchLinear
 from mlx_lm.utils import dequantize_model
 
@@ -141,6 +142,14 @@ def layer_of(config: Config) -> Config:
     inner = config["transformer_layer_config"]
     # The default of layer_types counts the layers of a whole model.
     return AutoConfig.for_model(inner["model_type"]).to_dict() | {"layer_types": None} | inner
+
+
+def llama_shape(args: ModelArgs) -> dict[str, Any]:
+    """The entries of config.json for these arguments."""
+    names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
+             "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
+             "rope_theta")  # fmt: skip
+    return {name: getattr(args, name) for name in names}
 
 
 def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:

@@ -17,6 +17,7 @@ from mlx_spec.training.fit import Learner
 from mlx_spec.training.small_model import learner, small_model
 from models.errors import BadChoice
 from models.load.checkpoint import opened
+from models.load.heads import llama_shape
 from models.load.tokenizers import check_folders
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
@@ -103,11 +104,8 @@ def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
 
 def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
     """The config.json of a Llama model; `ends` are its end tokens."""
-    names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
-             "num_key_value_heads", "head_dim", "rms_norm_eps", "vocab_size", "max_position_embeddings",
-             "rope_theta", "tie_word_embeddings")  # fmt: skip
-    shape = {name: getattr(args, name) for name in names}
-    return {"architectures": ["LlamaForCausalLM"], **shape, "eos_token_id": list(ends)}
+    own = {"tie_word_embeddings": args.tie_word_embeddings, "eos_token_id": list(ends)}
+    return {"architectures": ["LlamaForCausalLM"], **llama_shape(args), **own}
 
 
 def _of_model(shop: Workshop, text: str) -> Kind:
