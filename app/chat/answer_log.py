@@ -34,22 +34,12 @@ class AnswerLog:
         return text_of(self.pieces)
 
     @property
-    def _was_left(self) -> bool:
-        """Whether only its rounds are known: its chat was left, or the engine died, before its end."""
-        return self.before is None and self.latest is None
-
-    @property
     def tokens(self) -> int:
-        if self._was_left:
-            return sum(played.accepted + bool(played.own) for played in self.rounds)
-        return (self.before.tokens if self.before else 0) + (self.latest.tokens if self.latest else 0)
+        return sum(played.accepted + bool(played.own) for played in self.rounds)
 
     @property
     def seconds(self) -> float:
-        if self._was_left:
-            return sum(played.seconds for played in self.rounds)
-        before = self.before.decode_seconds if self.before else 0.0
-        return before + (self.latest.seconds if self.latest else 0.0)
+        return sum(played.seconds for played in self.rounds)
 
     @property
     def draft_share(self) -> float | None:
