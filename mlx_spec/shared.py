@@ -169,7 +169,7 @@ class SharedRows(Rows):
         return replace(loop, policy=SharedPolicy(loop.policy, self._ranks))
 
 
-class SharedPolicy:
+class SharedPolicy(Policy):
     """Plans by rank 0's policy; compares the tokens of each round between ranks.
 
     Args:

@@ -14,6 +14,7 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
+from mlx_spec.policy.plan import Policy
 from mlx_spec.policy.value import Value
 from mlx_spec.types import Round
 
@@ -39,7 +40,7 @@ UNSTEADY = 1.5
 """Most that an unsteady round is charged, in its expected time: it may have built a graph."""
 
 
-class Controller:
+class Controller(Policy):
     """Chooses drafter and draft length of each round; one per loaded pair, kept across answers.
 
     A batch gets one draft length, for all of its texts; `of` gives the controller for its size.

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,9 +13,10 @@ from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.policy.plan import Policy
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Options
 from tests.mlx_spec.tiny_models import nearly, tiny_llama, tokens
 
 PROMPT = [5, 17, 42, 9, 5, 17]
@@ -30,23 +31,14 @@ def model(noise: float = 0.0) -> Any:
     return nearly(lambda seed: tiny_llama(seed, heads=8), 3, noise)
 
 
-class Moody:
+class Moody(Policy):
     """Plans at random, differently on each rank, as if their clocks differed."""
-
-    def of(self, texts: int) -> "Moody":
-        return self
-
-    def begin(self, texts: Collection[int]) -> None: ...
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         place, depth = (
             byte % (most + 1) for byte, most in zip(os.urandom(2), (len(candidates), 3), strict=True)
         )
         return (candidates[place - 1], depth + 1) if place else (NO_CANDIDATE, 0)
-
-    def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None: ...
-
-    def shadow(self, text: int, candidate: Candidate, right: Sequence[bool]) -> None: ...
 
 
 def options(temperature: float, length: int | None) -> Options:
