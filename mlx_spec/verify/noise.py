@@ -49,11 +49,6 @@ class Gumbel:
         return self._made[first - self._first :][:count]
 
 
-def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"]:
-    """One row of standard Gumbel noise, -2.8 to 45."""
-    return _row(key, vocab)
-
-
 def uniform(key: UInt32[mx.array, "2"], count: int) -> Float[mx.array, " {count}"]:
     """Uniform numbers between 0 and 1, neither included, with a resolution of 64 bits near 0.
 
@@ -74,7 +69,8 @@ def _unit(high: UInt32[mx.array, " count"], low: UInt32[mx.array, "1"]) -> Float
 
 
 @mx.compile
-def _row(key: mx.array, vocab: int) -> mx.array:
+def gumbel(key: UInt32[mx.array, "2"], vocab: int) -> Float[mx.array, " {vocab}"]:
+    """One row of standard Gumbel noise, -2.8 to 45."""
     return _gumbel(key, vocab)
 
 
