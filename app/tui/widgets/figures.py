@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
-from app.engine.events import DraftRound, PrefillProgressed, TurnEnded
-from app.history.records import ChatMessage
+from app.engine.events import DraftRound, PrefillProgressed
+from app.history.records import ChatMessage, Finish
 from app.shell.number_text import bars, counted
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
-from mlx_spec.stats import acceptance_by_position
+from mlx_spec.stats import Stats, acceptance_by_position
 from models.size_text import size_text
 
 SAMPLES_SHOWN = 8
@@ -63,8 +63,7 @@ def stored_line(message: ChatMessage) -> str:
         return "not finished: /continue goes on with it"
     if facts.stats is None or facts.finish == "failed":
         return "incomplete: /continue goes on with it"
-    ended = TurnEnded(message.text, (), facts.finish, facts.options.seed, facts.stats)
-    line = stats_line(ended, facts.options.max_tokens)
+    line = stats_line(facts.stats, facts.finish, facts.options.max_tokens)
     return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
 
 
@@ -108,12 +107,10 @@ def _drafter(played: DraftRound) -> LineItem:
     return LineItem(f"{name} drafts {length}", 7, short=f"{name} {length}")
 
 
-def stats_line(event: TurnEnded, max_tokens: int) -> str:
+def stats_line(stats: Stats, finish: Finish, max_tokens: int) -> str:
     """The line under a finished answer; with four-digit figures it takes 75 columns, which fit into 80."""
-    stats = event.stats
     if not stats.tokens:
-        stopped = event.finish_reason == "cancelled"
-        return "stopped by you before the first token" if stopped else "no tokens"
+        return "stopped by you before the first token" if finish == "cancelled" else "no tokens"
     parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
     if stats.draft_n:
         accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
@@ -122,9 +119,9 @@ def stats_line(event: TurnEnded, max_tokens: int) -> str:
         parts.append("no draft")
     wait = stats.time_to_first_token
     parts.append(f"first token {f'{wait * 1000:.0f} ms' if wait < 0.9995 else f'{wait:.1f} s'}")
-    if event.finish_reason == "cancelled":
+    if finish == "cancelled":
         parts.append("stopped by you")
-    elif event.finish_reason == "length":
+    elif finish == "length":
         is_full = stats.tokens < max_tokens
         parts.append("cut: the context is full" if is_full else "cut at the length limit (/max-tokens)")
     return SEPARATOR.join(parts)

@@ -6,13 +6,13 @@ import pytest
 from rich.cells import cell_len
 
 from app.chat.answer_log import AnswerLog
-from app.engine.events import DraftRound, FinishReason, Piece, TextAdded, TurnEnded
+from app.engine.events import DraftRound, Piece, TextAdded
 from app.shell.number_text import bars
 from app.tui.widgets.answer import broken
 from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.item_line import SEPARATOR, fitting
-from mlx_spec.stats import acceptance_by_position, summarise
+from mlx_spec.stats import Stats, acceptance_by_position, summarise
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
@@ -75,22 +75,21 @@ def test_acceptance_counts_positions_that_were_reached_and_the_share_is_the_late
         assert log.draft_share == pytest.approx(share)
 
 
-def ended(finish: FinishReason, figure: int) -> TurnEnded:
+def all_of(figure: int) -> Stats:
     """An answer whose figures all have as many digits as this one."""
-    stats = replace(
+    return replace(
         summarise(()), tokens=figure, tokens_per_second=float(figure), draft_n=figure,
         draft_n_accepted=figure, accepted_per_round=25.99, time_to_first_token=figure / 1000,
     )  # fmt: skip
-    return TurnEnded("", (), finish, 0, stats)
 
 
 @pytest.mark.parametrize("figure", [1, 999, 1000, 9999])
 def test_the_line_under_an_answer_fits_eighty_columns_whatever_its_figures(figure: int) -> None:
-    assert cell_len(stats_line(ended("stop", figure), 1024)) <= 75
+    assert cell_len(stats_line(all_of(figure), "stop", 1024)) <= 75
 
 
 def test_a_longer_line_is_broken_between_its_parts() -> None:
-    line = stats_line(ended("length", 9999), 9999)
+    line = stats_line(all_of(9999), "length", 9999)
     assert broken(line, 75) == [line.rpartition(SEPARATOR)[0], "cut at the length limit (/max-tokens)"]
     assert broken(line, 36)[:2] == ["9999 tokens, 9999/s", "accepted 9999/9999, 25.99/round"]
     assert broken("a long part · b", 4) == ["a long part", "b"]
