@@ -183,8 +183,14 @@ def _config(
         "eos_token_id": _ends(metadata),
         **architecture.config(metadata),
     }
-    if get("{}.rope.scaling.type", "none") == "linear":
-        config["rope_scaling"] = {"type": "linear", "factor": get("{}.rope.scaling.factor")}
+    if (scaling := get("{}.rope.scaling.type", "none")) != "none":
+        config["rope_scaling"] = {
+            "type": scaling,
+            "factor": get("{}.rope.scaling.factor"),
+            "original_max_position_embeddings": get(
+                "{}.rope.scaling.original_context_length", config["max_position_embeddings"]
+            ),
+        }
     if quantized := _quantized(weights):
         usual = Counter(quantized.values()).most_common(1)[0][0]
         # Every layer is named: mlx-lm builds the model before it reads the weights.

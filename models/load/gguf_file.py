@@ -78,7 +78,7 @@ def read_gguf(path: Path) -> tuple[Tensors, Metadata]:
 
     Raises:
         BrokenFiles: its metadata is incomplete.
-        BadChoice: its number format is not supported.
+        BadChoice: its number format is not supported, or it is a part of a model.
         One of `DAMAGE`: it cannot be read.
     """
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
@@ -122,6 +122,11 @@ def _read(file: _Bytes, path: Path) -> tuple[Tensors, Metadata]:
     count, pairs = file.number("<Q"), file.number("<Q")
     values = {file.text(): file.value(file.number("<I")) for _ in range(pairs)}
     metadata, tensors = Metadata(values, path), Tensors()
+    if metadata.get("split.count", 1) > 1:
+        raise BadChoice(
+            f"{path} is one of {metadata.get('split.count')} parts of a model. Join them with llama.cpp's "
+            "`llama-gguf-split --merge`, or use a version in one file."
+        )
     table = []
     for _ in range(count):
         name, rank = file.text(), file.number("<I")

@@ -3,6 +3,7 @@
 from itertools import product
 from typing import Any
 
+import gguf
 import mlx.core as mx
 import pytest
 from gguf import GGMLQuantizationType as Kind
@@ -38,11 +39,18 @@ def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
-def test_the_rope_scaling_of_llama_3_is_read_from_its_factors(tmp_path):
-    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    scaling["original_max_position_embeddings"] = 8192
+@pytest.mark.parametrize(
+    ("architecture", "scaling"),
+    [
+        ("llama", {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                   "original_max_position_embeddings": 8192}),
+        ("qwen3", {"rope_type": "yarn", "original_max_position_embeddings": 16}),
+    ],
+)  # fmt: skip
+def test_the_rope_scaling_is_read_from_metadata_or_from_factors(architecture, scaling, tmp_path):
+    scaling = {**scaling, "factor": 8.0}
     ids = mx.tile(IDS, (1, 20))  # far enough for low frequencies to turn
-    wanted = write_gguf(tmp_path / "model.gguf", "llama", Kind.F32, scaling=scaling)(ids)
+    wanted = write_gguf(tmp_path / "model.gguf", architecture, Kind.F32, scaling=scaling)(ids)
     with opened(tmp_path / "model.gguf") as checkpoint:
         logits = checkpoint.load(as_float32=True)[0](ids)
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
@@ -124,3 +132,12 @@ def test_a_file_with_damaged_metadata_is_refused(written, damaged, refusal, tmp_
     file.write_bytes(content.replace(written, damaged))
     with pytest.raises(BrokenFiles, match=refusal):
         load(resolve(target=str(file), draft="none"))
+
+
+def test_a_part_of_a_model_is_refused_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        gguf.GGUFWriter, "add_file_type", lambda writer, _: writer.add_uint16("split.count", 3)
+    )
+    write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
+    with pytest.raises(BadChoice, match="is one of 3 parts of a model. Join them"):
+        load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))
