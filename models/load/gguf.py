@@ -109,7 +109,7 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
 
 
 def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
-    tensors, metadata = read_gguf(path)
+    metadata, read = read_gguf(path)
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
@@ -117,6 +117,7 @@ def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
+    tokenizer, tensors = _tokenizer(metadata, path), read()
     factors = tensors.arrays.pop(ROPE_FACTORS, None)
     weights = {_name(name, architecture, path): array for name, array in tensors.arrays.items()}
     weights = _as_mlx(weights, architecture, metadata)
@@ -125,7 +126,7 @@ def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
     if factors is not None and metadata.architecture == "llama":
         config["rope_scaling"] = _llama3_scaling(factors)
     (folder / "config.json").write_text(json.dumps(config))
-    _tokenizer(metadata, path).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return weights, note
 
 

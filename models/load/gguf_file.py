@@ -5,7 +5,7 @@ with llama.cpp's `gguf.quants`).
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from mmap import ACCESS_READ, mmap
@@ -73,16 +73,18 @@ class Tensors:
     """How many matrices are not the same bit for bit."""
 
 
-def read_gguf(path: Path) -> tuple[Tensors, Metadata]:
-    """The tensors and the metadata of a file.
+def read_gguf(path: Path) -> tuple[Metadata, Callable[[], Tensors]]:
+    """The metadata of a file, and a function that reads its tensors, which takes a while.
 
     Raises:
         BrokenFiles: its metadata is incomplete.
-        BadChoice: its number format is not supported, or it is a part of a model.
+        BadChoice: it is a part of a model, or (from the function) its number format is not supported.
         One of `DAMAGE`: it cannot be read.
     """
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        return _read(_Bytes(content), path)
+    with path.open("rb") as file:
+        content = _Bytes(mmap(file.fileno(), 0, access=ACCESS_READ))
+    count, metadata = _read_metadata(content, path)
+    return metadata, lambda: _read_tensors(content, count, metadata, path)
 
 
 class _Bytes:
@@ -116,18 +118,23 @@ class _Bytes:
         return self.number(_NUMBERS[kind])
 
 
-def _read(file: _Bytes, path: Path) -> tuple[Tensors, Metadata]:
+def _read_metadata(file: _Bytes, path: Path) -> tuple[int, Metadata]:
+    """The number of tensors, and the metadata."""
     if file.take(4) != b"GGUF" or file.number("<I") not in (2, 3):
         raise ValueError("it is no GGUF file of version 2 or 3")
     count, pairs = file.number("<Q"), file.number("<Q")
     values = {file.text(): file.value(file.number("<I")) for _ in range(pairs)}
-    metadata, tensors = Metadata(values, path), Tensors()
+    metadata = Metadata(values, path)
     if metadata.get("split.count", 1) > 1:
         raise BadChoice(
             f"{path} is one of {metadata.get('split.count')} parts of a model. Join them with llama.cpp's "
             "`llama-gguf-split --merge`, or use a version in one file."
         )
-    table = []
+    return count, metadata
+
+
+def _read_tensors(file: _Bytes, count: int, metadata: Metadata, path: Path) -> Tensors:
+    tensors, table = Tensors(), []
     for _ in range(count):
         name, rank = file.text(), file.number("<I")
         shape = [file.number("<Q") for _ in range(rank)][::-1]
@@ -152,4 +159,4 @@ def _read(file: _Bytes, path: Path) -> tuple[Tensors, Metadata]:
                 f"{path} has {name} in a number format that is not supported here (type {kind} of ggml). "
                 "Use a Q4_0, Q8_0, F16, BF16 or K-quant file."
             )
-    return tensors, metadata
+    return tensors
