@@ -58,7 +58,8 @@ class DFlashShape:
     """Of logits."""
     softcap: float | None = None
     embedding_scale: float = 1.0
-    """Multiplied with the target's own."""
+    raw_embeddings: bool = False
+    """Whether it reads the target's embeddings without the target's own factor."""
     interleaved: bool = False
     """Whether RoPE turns neighbouring numbers together, in place of the two halves."""
 
@@ -202,7 +203,8 @@ class DFlashHead(Head):
                 f"Its mask is token {shape.mask}, and the target has {args.vocab_size} tokens. "
                 "Use a head made for this target."
             )
-        self.shape, self._scale = shape, shape.embedding_scale * own_scale(target)
+        self.shape = shape
+        self._scale = shape.embedding_scale * (1.0 if shape.raw_embeddings else own_scale(target))
         self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
         self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.layers = [layer(shape) for _ in range(args.num_hidden_layers)]

@@ -14,6 +14,7 @@ from mlx_lm.utils import dequantize_model, load_model
 
 from mlx_spec.ranks import Ranks
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
+from models.load.configuration import rope_settings
 from models.load.gguf import unpack
 from models.load.ranks import split
 from models.pairs.folder import bytes_by_dtype, check_config, read_json
@@ -57,7 +58,9 @@ class Checkpoint:
         """
         check_config(self.config, str(self.path))
         try:
-            model, config = load_model(self.folder, lazy=True, strict=self.weights is None)
+            model, config = load_model(
+                self.folder, lazy=True, strict=self.weights is None, model_config=rope_settings(self.config)
+            )
             if self.weights is not None:
                 model.load_weights(list(self.weights.items()))
             if as_float32:

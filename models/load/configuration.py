@@ -1,5 +1,6 @@
-"""Read from a model's config.json: whether mlx-lm knows the architecture, its context limit."""
+"""Read from a model's config.json: whether mlx-lm knows the architecture, its RoPE, its context limit."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,23 @@ def check_architecture(config: dict[str, Any], where: str) -> None:
 
         if not _is_module(str(MODEL_REMAPPING.get(kind, kind))):
             raise BadChoice(f"{where} is of type '{kind}', which mlx-lm does not know. Choose another model.")
+
+
+def rope_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of RoPE that transformers 5 writes into `rope_parameters`, under their older names.
+
+    Most of mlx-lm's code reads only these, and without them takes a default.
+    """
+    named, text, found = config.get("rope_parameters"), config.get("text_config"), dict[str, Any]()
+    if isinstance(named, Mapping) and config.get("model_type") == "gemma3_text":
+        named = named.get("full_attention", named)  # its layers with a window are not scaled
+    if isinstance(named, Mapping):
+        found = {key: named[key] for key in ("rope_theta", "partial_rotary_factor") if key in named}
+        if (kind := named.get("rope_type", "default")) != "default":
+            found["rope_scaling"] = {"type": kind, **named}
+    found = {key: value for key, value in found.items() if config.get(key) is None}
+    inner = rope_settings(text) if isinstance(text, Mapping) else {}
+    return found | ({"text_config": {**text, **inner}} if isinstance(text, Mapping) and inner else {})
 
 
 def context_limit(config: dict[str, Any]) -> int:

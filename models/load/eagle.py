@@ -124,19 +124,18 @@ def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
 def _taps(config: Config, layers: int) -> tuple[int, ...]:
     """Layers of the target whose outputs are read.
 
-    SGLang, SpecForge and DeepSpec name a state by the layer it is the output of, SafeAILab and speculators by
-    the layer it is the input of: their layer j is the output of layer j - 1. An empty list names none.
+    SGLang, SpecForge and DeepSpec name a state by the layer it is the output of; SafeAILab, speculators and
+    vLLM, which read the ids outside `eagle_config`, by the layer it is the input of: their layer j is the
+    output of layer j - 1. An empty list names none.
     """
     nested = config.get("eagle_config") or {}
     entering = [2, layers // 2, layers - 3]  # SafeAILab's default, and that of formats that name none
-    if SPECULATORS in config:
-        key, found, shift = AUX, config.get(AUX) or entering, 1
-    elif config.get("target_layer_ids"):
+    if SPECULATORS not in config and config.get("target_layer_ids"):
         key, found, shift = "target_layer_ids", config["target_layer_ids"], 0
     elif AUX in nested and nested[AUX]:
         key, found, shift = AUX, nested[AUX], 0
     else:
-        key, found, shift = AUX, entering, 1
+        key, found, shift = AUX, config.get(AUX) or entering, 1
     if not isinstance(found, list) or not all(type(layer) is int for layer in found):
         raise ValueError(f"its {key} are {found!r}")
     return tuple(layer - shift for layer in found)

@@ -1,7 +1,6 @@
 """Converting a GGUF file to mlx-lm's format: weights, tokenizer and chat template.
 
-F32, F16, Q4_0, Q4_1 and Q8_0 weights stay the same bit for bit: MLX's affine quantization in groups of 32
-holds the same numbers. MLX reads K-quants as float16; they are quantized again to the same number of bits.
+Weights stay the same bit for bit, but those of K-quants (`gguf_numbers.py`).
 """
 
 import json
@@ -16,13 +15,10 @@ import mlx.core as mx
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.errors import BadChoice
-from models.load.gguf_file import Metadata, read_gguf
+from models.errors import BadChoice, BrokenFiles, reason_of
+from models.load.gguf_file import DAMAGE, Metadata, read_gguf
+from models.load.gguf_numbers import GROUP
 
-GROUP = 32
-"""Weights that share a scale in Q4_0, Q4_1 and Q8_0."""
-K_QUANTS = {10: 2, 11: 3, 12: 3, 13: 3, 14: 4, 15: 4, 16: 5, 17: 5, 18: 6}
-"""Bits by `general.file_type`, for files whose matrices MLX reads as float16."""
 ROPE_FACTORS = "rope_freqs.weight"
 """By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
 ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
@@ -101,10 +97,19 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
         Its weights under mlx-lm's names, and a note for the user: empty if they are the same bit for bit.
 
     Raises:
-        BrokenFiles: the file is truncated, or its metadata is incomplete.
+        BrokenFiles: the file is truncated or damaged, or its metadata is incomplete.
         BadChoice: its architecture, tokenizer or number format is not supported.
     """
-    weights, metadata = read_gguf(path)
+    try:
+        return _unpack(path, folder)
+    except DAMAGE as error:
+        raise BrokenFiles(
+            f"{path} cannot be read as GGUF ({reason_of(error)}). Download it again."
+        ) from error
+
+
+def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
+    metadata, read = read_gguf(path)
     if metadata.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
@@ -112,18 +117,16 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
-    factors = weights.pop(ROPE_FACTORS, None)
-    weights = {_name(name, architecture, path): array for name, array in weights.items()}
+    tokenizer, tensors = _tokenizer(metadata, path), read()
+    factors = tensors.arrays.pop(ROPE_FACTORS, None)
+    weights = {_name(name, architecture, path): array for name, array in tensors.arrays.items()}
     weights = _as_mlx(weights, architecture, metadata)
-    note = ""
-    bits = K_QUANTS.get(metadata.get("general.file_type", 0), 0)
-    if bits and (again := _quantize(weights, bits)):
-        note = f"{path.name} has K-quants: {again} matrices are quantized again here, to {bits} bits."
+    note = f"{path.name} has K-quants: {tensors.rounded} matrices are rounded." if tensors.rounded else ""
     config = _config(weights, architecture, metadata)
     if factors is not None and metadata.architecture == "llama":
         config["rope_scaling"] = _llama3_scaling(factors)
     (folder / "config.json").write_text(json.dumps(config))
-    _tokenizer(metadata, path).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return weights, note
 
 
@@ -160,18 +163,6 @@ def _key_heads(metadata: Metadata) -> int:
     return metadata.get("{}.attention.head_count_kv", metadata.get("{}.attention.head_count"))
 
 
-def _quantize(weights: dict[str, mx.array], bits: int) -> int:
-    """Quantize all float16 matrices in place; returns how many."""
-    matrices = [name for name, array in weights.items()
-                if array.ndim == 2 and name.endswith(".weight") and array.dtype == mx.float16]  # fmt: skip
-    for name in matrices:
-        base = name.removesuffix(".weight")
-        packed = mx.quantize(weights[name], group_size=GROUP, bits=bits)
-        weights[name], weights[f"{base}.scales"], weights[f"{base}.biases"] = packed
-        mx.eval(packed)
-    return len(matrices)
-
-
 def _config(
     weights: Mapping[str, mx.array], architecture: Architecture, metadata: Metadata
 ) -> dict[str, Any]:
@@ -193,8 +184,14 @@ def _config(
         "eos_token_id": _ends(metadata),
         **architecture.config(metadata),
     }
-    if get("{}.rope.scaling.type", "none") == "linear":
-        config["rope_scaling"] = {"type": "linear", "factor": get("{}.rope.scaling.factor")}
+    if (scaling := get("{}.rope.scaling.type", "none")) != "none":
+        config["rope_scaling"] = {
+            "type": scaling,
+            "factor": get("{}.rope.scaling.factor"),
+            "original_max_position_embeddings": get(
+                "{}.rope.scaling.original_context_length", config["max_position_embeddings"]
+            ),
+        }
     if quantized := _quantized(weights):
         usual = Counter(quantized.values()).most_common(1)[0][0]
         # Every layer is named: mlx-lm builds the model before it reads the weights.

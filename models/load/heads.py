@@ -17,6 +17,7 @@ from mlx_lm.utils import dequantize_model
 from mlx_spec.drafters.head import Head
 from models.errors import BrokenFiles
 from models.load.checkpoint import on_cpu
+from models.load.configuration import rope_settings
 from models.pairs.folder import read_json, weight_files
 
 GROUP = 64
@@ -154,11 +155,8 @@ def llama_shape(args: ModelArgs) -> dict[str, Any]:
 
 def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:
     """RoPE base and scaling: the head's own, never the target's."""
-    named = config.get("rope_parameters") or {}  # transformers 5's format
-    scaling = config.get("rope_scaling") or (
-        named if named.get("rope_type", "default") != "default" else None
-    )
-    return config.get("rope_theta") or named.get("rope_theta") or 10000.0, scaling
+    config = {**config, **rope_settings(config)}
+    return config.get("rope_theta") or 10000.0, config.get("rope_scaling")
 
 
 def size(config: Config, name: str) -> int:

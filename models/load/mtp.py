@@ -30,7 +30,13 @@ _ARGS: dict[str, Callable[[Any], Any]] = {
 _LATENT = ("glm4_moe_lite", "deepseek_v3")
 """Types with multi-head latent attention."""
 _STORED_LESS_ONE = ("qwen3_next", "qwen3_5", "qwen3_5_moe")
-"""Types whose original files store norm weights minus 1."""
+"""Types whose original files store norm weights minus 1, and files converted for MLX store them whole."""
+_NORMS = ("self_attn.q_norm", "self_attn.k_norm", "input_layernorm", "post_attention_layernorm")
+"""Their layer's norms. Means of published ones, less 1 and whole (tests of youssofal/MTPLX): of queries and
+keys 0.73 to 0.79 and 1.73 to 1.79, of the others 0.04 to 0.39 and 0.87 to 1.21. Norms outside the layer do
+not tell: the last one is 1.25 to 2.58 less 1, and 2.25 whole."""
+_WHOLE = 0.8
+"""The least mean of all four, if they are whole."""
 _ROOTS = re.compile(r"^(?:.*\b(?P<qwen>mtp)\.|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$")
 _NAMES = {
     # of speculators
@@ -56,9 +62,7 @@ def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> 
 def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
     layer, eps = _layer(target)
     own = _joined_experts(_own(weights, target))
-    centre = own["norm.weight"].astype(mx.float32).mean().item()
-    if _kind(target) in _STORED_LESS_ONE and centre < 0.5:  # type: ignore[operator]
-        # Files converted for MLX store the whole norm weights.
+    if _kind(target) in _STORED_LESS_ONE and _are_less_one(own):
         own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
     weights.clear()
     weights |= own
@@ -70,6 +74,11 @@ def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
         )
     vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
     return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
+
+
+def _are_less_one(own: Weights) -> bool:
+    means = [own[f"layers.0.{name}.weight"].astype(mx.float32).mean() for name in _NORMS]
+    return mx.stack(means).mean().item() < _WHOLE  # type: ignore[operator]
 
 
 def _layer(target: Any) -> tuple[nn.Module, float]:

@@ -202,3 +202,26 @@ def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: P
     publish(folder, head_for(False), False, architectures=["Qwen3DSparkModel"])
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
         load_dflash(folder, target(), {})
+
+
+def test_heads_of_speculators_read_gemmas_embeddings_without_their_factor(tmp_path: Path) -> None:
+    """speculators keeps the rows in a plain embedding layer; z-lab's and DeepSpec's code multiplies them."""
+    layers = {
+        "model_type": "qwen3", "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 2, "rms_norm_eps": EPS,
+        "vocab_size": VOCAB, "max_position_embeddings": 512,
+    }  # fmt: skip
+    own = {"mask_token_id": MASK, "block_size": 5}
+    theirs = {
+        "speculators_model_type": "dflash", "transformer_layer_config": layers, **own,
+        "aux_hidden_state_layer_ids": [tap + 1 for tap in TAPS],
+    }  # fmt: skip
+    divided = {"input_embedding_scale": 32**-0.5, "target_layer_ids": list(TAPS), **own}
+    made = settled(DFlashHead(replace(shape(2), markov_rank=0, softcap=None), target()), 5, spread=1.0)
+    weights: dict[str, mx.array] = dict(tree_flatten(made.parameters()))  # type: ignore[arg-type]
+    drafts = []
+    for name, config in (("theirs", theirs), ("divided", {**layers, "dflash_config": divided})):
+        drafter = load_dflash(write_folder(tmp_path / name, config, weights), target(), {})
+        engine = Engine(target(), [drafter], context_limit=400)
+        drafts.append(next(iter(proposed(engine, PROMPT, "dflash", max_tokens=8, draft_length=4))).logits)
+    assert np.allclose(*drafts, atol=1e-4)

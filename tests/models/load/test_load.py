@@ -14,7 +14,7 @@ from mlx_lm.models.llama import Model, ModelArgs
 from mlx_spec import Options
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
 from models.load.checkpoint import Checkpoint
-from models.load.configuration import check_architecture, context_limit
+from models.load.configuration import check_architecture, context_limit, rope_settings
 from models.load.engine import LoadedPair, check_memory, load
 from models.pairs.folder import check_folder
 from models.pairs.pair import PairSpec, Source
@@ -38,6 +38,46 @@ def edit(path: Path, **changes: Any) -> None:
 def answer(loaded: LoadedPair, **options: Any) -> list[int]:
     rounds = loaded.engine.generate(loaded.tokenizer.encode("the small model"), Options(**options))
     return [token for one in rounds for token in one.tokens]
+
+
+SCALING = {"rope_type": "linear", "factor": 4.0}
+
+
+def test_rope_settings_as_transformers_5_writes_them_give_the_logits_of_the_older_ones(tmp_path):
+    logits = []
+    for number, named in enumerate(
+        (
+            {"rope_theta": 500.0, "rope_scaling": SCALING},
+            {"rope_parameters": {**SCALING, "rope_theta": 500.0}},
+        )
+    ):
+        folder = make_model(tmp_path / str(number))
+        edit(folder / "config.json", **named)
+        logits.append(Checkpoint(folder, folder).load(as_float32=True)[0](mx.arange(20)[None]))
+    assert mx.array_equal(*logits)
+
+
+@pytest.mark.parametrize(
+    ("config", "older"),
+    [
+        ({}, {}),
+        ({"rope_theta": 7.0, "rope_parameters": {"rope_theta": 8.0}}, {}),
+        (
+            {"text_config": {"a": 1, "rope_parameters": {"rope_theta": 8.0, "rope_type": "default"}}},
+            {"text_config": {"a": 1, "rope_parameters": ..., "rope_theta": 8.0}},
+        ),
+        (
+            {"model_type": "gemma3_text", "rope_parameters": {"full_attention": SCALING}},
+            {"rope_scaling": {**SCALING, "type": "linear"}},
+        ),
+        ({"model_type": "gemma4_text", "rope_parameters": {"full_attention": SCALING}}, {}),
+    ],
+)
+def test_older_rope_settings(config, older):
+    found = rope_settings(config)
+    if "text_config" in found:
+        found["text_config"]["rope_parameters"] = ...
+    assert found == older
 
 
 def test_a_pair_of_folders_answers_and_loading_opens_no_connection(

@@ -10,7 +10,7 @@ import mlx.nn as nn
 import mlx.optimizers as optimizers
 import numpy as np
 import pytest
-from mlx.utils import tree_flatten
+from mlx.utils import tree_flatten, tree_unflatten
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.draft_head import embedding_of
@@ -157,6 +157,26 @@ def test_every_packaging_is_read_tensor_for_tensor(
     drafted = list(engine.generate(PROMPT, options))
     assert tokens(drafted) == text(engine, PROMPT, max_tokens=24, temperature=0.8, drafter="none")
     assert {played.drafter for played in drafted} == {"none", "mtp"}
+
+
+MEANS = {
+    "layers.0.self_attn.q_norm": 1.79, "layers.0.self_attn.k_norm": 1.78, "layers.0.input_layernorm": 1.04,
+    "layers.0.post_attention_layernorm": 1.21, "pre_fc_norm_hidden": 0.84, "pre_fc_norm_embedding": 0.54,
+    "norm": 2.25,
+}  # fmt: skip
+"""Of a published layer's norms (tests of youssofal/MTPLX)."""
+
+
+@pytest.mark.parametrize("packaging", [original, mlx_vlm])
+def test_norms_of_published_sizes_are_read_whole(packaging: Any, tmp_path: Path) -> None:
+    target = target_of("qwen3_5")
+    head = head_for(target)
+    shapes: dict[str, Any] = dict(tree_flatten(head.parameters()))
+    norms = {f"{name}.weight": mx.full(shapes[f"{name}.weight"].shape, mean) for name, mean in MEANS.items()}
+    head.update(tree_unflatten(list(norms.items())))
+    read = load_mtp(publish(tmp_path / "mtp", head, packaging, "qwen3_5"), target, {}).head
+    found: dict[str, Any] = dict(tree_flatten(read.parameters()))
+    assert all(mx.allclose(found[name], x) for name, x in norms.items())
 
 
 def taught(target: Any, states_of: Any, temperatures: tuple[float, ...], rate: float) -> MtpHead:

@@ -184,6 +184,11 @@ def test_an_empty_list_of_layers_counts_as_not_there(tmp_path, packaging, change
     assert loaded(folder).taps == tuple(i - 1 for i in ENTERED["SafeAILab"])
 
 
+def test_layers_named_outside_eagle_config_are_counted_by_their_inputs_as_in_vllm(tmp_path):
+    folder = publish(tmp_path / "head", variant({}, few=False), "SafeAILab")
+    assert loaded(edit_config(folder, **{AUX: [1, 2, 4]})).taps == (0, 1, 3)
+
+
 def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
     folder = make_pair(home)[0]
     model, config = load_model(make_model(folder, hidden_size=64, intermediate_size=128))

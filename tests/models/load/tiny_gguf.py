@@ -66,7 +66,7 @@ def write_gguf(
 
     Args:
         called: the architecture that the file names, in place of its own.
-        scaling: Llama 3.1's of RoPE, as config.json has it.
+        scaling: of RoPE, as config.json has it: YaRN, or Llama 3.1's.
     """
     more = {"rope_scaling": scaling} if scaling else {}
     model, writer = tiny_model(architecture, **more), gguf.GGUFWriter(path, called or architecture)
@@ -82,7 +82,11 @@ def write_gguf(
     writer.add_file_type(file_type)
     writer.add_sliding_window(8)
     _write_tokenizer(writer, pre)
-    if scaling:
+    if scaling and scaling["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(scaling["factor"])
+        writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+    elif scaling:
         writer.add_tensor("rope_freqs.weight", _rope_factors(scaling))
     stored = []
     for name, array in tree_flatten(model.parameters()):
