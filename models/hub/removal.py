@@ -1,5 +1,6 @@
 """Deleting a pulled pair from the Hub's cache, and computing beforehand what that frees."""
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
+from models.paths import hub_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def plan_removal(spec: PairSpec) -> Removal:
     deleted = tuple(source for source in here if source not in kept)
     if not deleted:
         raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
-    return Removal(deleted, kept, sum(file.stat().st_size for file in _files_of(deleted)))
+    return Removal(deleted, kept, sum(map(_size, _files_of(deleted))))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -52,7 +54,7 @@ def remove(spec: PairSpec) -> Removal:
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
     try:
         # File contents first: after a crash the rest is still found, and removed the next time.
-        for file in _files_of(plan.deleted):
+        for file in sorted(_files_of(plan.deleted), key=Path.is_symlink):
             file.unlink(missing_ok=True)
         for source, folder in folders:
             _delete(repository_folder(source.repo), folder)
@@ -82,17 +84,32 @@ def _files_only_of(sources: Iterable[Source]) -> set[Path]:
     """Files of these Hub models that no other snapshot uses, and their partial files."""
     folders = [folder for source in sources if (folder := find_folder(source))]
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
-    return _contents(folders) - _contents(others) | {*partial_files(source.repo for source in sources)}
+    repositories = {folder.parents[1] for folder in folders}
+    shared = (blob for blob in hub_cache().glob("*/blobs/*") if blob.parents[1] not in repositories)
+    used = _contents(others) | {blob.resolve() for blob in shared if blob.is_symlink()}
+    return _contents(folders) - used | {*partial_files(source.repo for source in sources)}
 
 
 def _contents(folders: Iterable[Path]) -> set[Path]:
-    """The files that snapshots link to, within their repository: files elsewhere are not ours."""
-    return {
-        content
-        for folder in folders
-        for file in folder.rglob("*")
-        if file.is_file() and (content := file.resolve()).is_relative_to(folder.parents[1].resolve())
-    }
+    """The files that snapshots link to, and the links between them, in their repository and in the store that
+    the Hub's library shares among repositories: files elsewhere are not ours."""
+    found = set[Path]()
+    for folder in folders:
+        ours = folder.parents[1].resolve(), (hub_cache() / "blobs").resolve()
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        contents = {each for file in files for each in (_linked(file), file.resolve())}
+        found |= {each for each in contents if any(each.is_relative_to(place) for place in ours)}
+    return found
+
+
+def _linked(file: Path) -> Path:
+    """What the file links to, which may be a link itself; the file if it is none."""
+    place = file.parent.resolve()
+    return Path(os.path.normpath(place / (file.readlink() if file.is_symlink() else file.name)))
+
+
+def _size(file: Path) -> int:
+    return 0 if file.is_symlink() else file.stat().st_size
 
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:

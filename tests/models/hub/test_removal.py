@@ -11,6 +11,7 @@ from models.pairs.catalogue import find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
+from models.paths import hub_cache
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 
@@ -122,6 +123,27 @@ def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> No
 
     assert remove(spec).freed_bytes == size
     assert (home / "mine.txt").read_text() == "of the person's own" and not installed(spec)
+
+
+def test_what_the_hubs_library_shares_among_repositories_is_deleted_with_the_last_that_uses_it(
+    home: Path,
+) -> None:
+    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
+    size, _ = (place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two))
+    store = hub_cache() / "blobs" / "ab" / ("ab" * 32)
+    store.parent.mkdir(parents=True)
+    blobs = [repository_folder(s.target.repo) / "blobs" / "aaaaaaaa-model.safetensors" for s in (one, two)]
+    for blob in blobs:
+        blob.replace(store)
+        blob.symlink_to("../../blobs/ab/" + store.name)
+    weights = store.stat().st_size
+    (hub_cache() / "models--org--one" / "snapshots" / ("c" * 40)).mkdir()  # the repository stays
+
+    assert remove(one).freed_bytes == size - weights
+    assert installed(two) and not blobs[0].is_symlink()
+
+    assert removable_bytes(two) == remove(two).freed_bytes == size
+    assert not store.exists()
 
 
 def test_folders_are_never_deleted(home: Path) -> None:
