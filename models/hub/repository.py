@@ -142,15 +142,17 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
 
 
 def _discard(path: Path) -> None:
-    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots.
+    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots. Files outside the
+    repository stay: a person's own, or what the Hub's library shares among repositories.
 
     The Hub's library treats a repository with a broken link as corrupt.
     """
-    blob = path.resolve()
-    for link in path.parents[1].rglob("*"):
-        if link.is_symlink() and link.resolve() == blob:
+    content, repository = path.resolve(), path.parents[2]
+    for link in repository.rglob("*"):
+        if link.is_symlink() and link.resolve() == content:
             link.unlink()
-    blob.unlink(missing_ok=True)
+    if content.is_relative_to(repository.resolve()):
+        content.unlink(missing_ok=True)
 
 
 def _is_readable(path: Path, file: HubFile) -> bool:
