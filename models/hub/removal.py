@@ -68,9 +68,9 @@ def _delete(repository: Path, snapshot: Path) -> None:
     """Delete a snapshot and the branches that name it; with the last snapshot, the repository."""
     shutil.rmtree(snapshot)
     for branch in (repository / "refs").rglob("*"):
-        if branch.is_file() and branch.read_text().strip() == snapshot.name:
+        if branch.is_file() and branch.read_bytes().strip() == snapshot.name.encode():
             branch.unlink()
-    if not any(snapshot.parent.iterdir()):
+    if not any(each.is_dir() for each in snapshot.parent.iterdir()):
         shutil.rmtree(repository)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, RepoFile
 
 from models.errors import BadChoice, BrokenFiles
+from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
 from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_json
@@ -68,7 +69,7 @@ class Repository:
         if not self.source.is_pinned:
             ref = repository_folder(self.source.repo) / "refs" / self.source.asked_revision
             ref.parent.mkdir(parents=True, exist_ok=True)
-            ref.write_text(self.commit)
+            atomic_write(ref, self.commit, 0o644)
 
     def discard_damaged(self) -> None:
         """Delete damaged files in the cache, so that they are fetched again."""

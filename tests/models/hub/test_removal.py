@@ -100,6 +100,21 @@ def test_a_pair_that_was_cut_off_and_a_branch_that_leads_nowhere_are_removed(hom
     assert not repository.exists()
 
 
+def test_a_branch_without_a_commit_names_no_model_and_the_finders_own_files_do_not_matter(home: Path) -> None:
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    place(other.target, "b" * 40, home / "b")
+    repository = repository_folder("org/target")
+    (repository / "refs" / "main").write_text("")
+    assert find_folder(spec.target) is None
+    with pytest.raises(NotInstalled):
+        remove(spec)
+    for folder in ("refs", "snapshots"):
+        (repository / folder / ".DS_Store").write_bytes(b"\0\0\0\1Bud1\xff")
+
+    assert remove(other).deleted == (other.target,)
+    assert not repository.exists()
+
+
 def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = PairSpec("tiny", Source("org/target"), None)
     place(spec.target, "a" * 40, home / "a")
