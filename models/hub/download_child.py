@@ -211,8 +211,12 @@ class Job:
 
 def _fetch_file(repository: Repository, file: HubFile) -> None:
     try:
-        fetch(repository, file)
-        hf_hub_download(repository.source.repo, file.name, revision=repository.commit)
+        fetched = fetch(repository, file)
+        linked = hf_hub_download(
+            repository.source.repo, file.name, revision=repository.commit, cache_dir=hub_cache()
+        )
+        if fetched and not Path(linked).is_symlink():  # a copy: the disk has no links
+            repository.blob(file).unlink(missing_ok=True)
     except Exception as error:
         raise explain(error, repository.source) from error
 
