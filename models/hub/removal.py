@@ -116,5 +116,10 @@ def _reason_to_keep(source: Source, spec: PairSpec) -> str:
     """Empty if the model may be deleted."""
     if source.is_local and not package_of(source):
         return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "a folder of yours"
-    users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
+    folder = find_folder(source)  # two revisions may be one commit
+    users = [
+        pair.name
+        for pair in all_pairs()
+        if pair.spec != spec and folder in map(find_folder, pair.spec.sources) and installed(pair.spec)
+    ]
     return f"used by {', '.join(users)}" if users else ""

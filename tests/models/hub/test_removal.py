@@ -78,6 +78,10 @@ def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> Non
     for at, source in enumerate((small.target, large.target, small.draft)):
         place(source, f"{at + 1}" * 40, home / f"{at}")
 
+    for revision in ("main", "1" * 40):
+        with pytest.raises(NotInstalled, match="is used by qwen3-4b"):
+            remove(PairSpec("same", Source(small.target.repo, revision), None))
+
     removal = remove(large)
 
     assert removal.deleted == (large.target,)
