@@ -208,6 +208,18 @@ def test_what_makes_no_sense_is_refused_by_name(
     assert wanted in capfd.readouterr().err
 
 
+def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("models.training.workshop.capacity", lambda: 1000)
+
+    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
+    assert (
+        "of memory as float32, which they become without Metal, and 1.0 kB can be used"
+        in capfd.readouterr().err
+    )
+
+
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
