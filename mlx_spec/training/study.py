@@ -38,6 +38,11 @@ class Study:
     greedy: Bool[mx.array, " n"]
     """Where the next token was the target's greedy choice."""
 
+    @property
+    def bytes_per_token(self) -> float:
+        """In its file."""
+        return sum(getattr(self, name).nbytes for name in NAMES) / max(1, len(self.tokens))
+
 
 NAMES = [field.name for field in fields(Study)]
 

@@ -1,6 +1,5 @@
 """The Hub library's errors as messages for the user. Only the Hub's child processes import this."""
 
-import errno
 from json import JSONDecodeError
 
 from httpx2 import ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
@@ -15,7 +14,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from models.errors import BadSource, MachineTrouble, ModelsError
+from models.errors import BadSource, MachineTrouble, ModelsError, is_full_disk
 from models.hub.endpoint import endpoint
 from models.pairs.catalogue import near_repositories
 from models.pairs.pair import Source
@@ -56,7 +55,7 @@ def _explain_one(error: BaseException, source: Source) -> str:
         return f"The connection broke while fetching {source}. {_AGAIN}"
     if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and is_full_disk(error):
         return f"The disk of {constants.HF_HUB_CACHE} is full. Free space, or set HF_HOME to another disk."
     if isinstance(error, OSError) and error.errno is not None:
         place = error.filename or constants.HF_HUB_CACHE

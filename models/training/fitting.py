@@ -83,7 +83,7 @@ class Fitting(Work):
         fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
         batch = Batch([studied], fit.table)
         learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count
-        disk = int(tokens * sum(getattr(studied, name).nbytes for name in studies.NAMES) / count)
+        disk = int(tokens * studied.bytes_per_token)
         writing = tokens * PROBE / count * self._shop.writing(own_text.ROWS)
         return "\n".join(
             (

@@ -15,7 +15,11 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import study
 from mlx_spec.training.fit import Fit, Progress
 from mlx_spec.training.study import Text
+from models.errors import MachineTrouble
 from models.files import atomic_write
+from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
+from models.speed.machine import free_disk
 from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
@@ -93,13 +97,25 @@ class Job:
         while done < self._tokens and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
-                studies.append(self._studied(tapped, text))
-                done += len(studies[-1].tokens)
-                left = pace.left(done, self._tokens)
+                found = self._studied(tapped, text)
+                if self._limit is None:
+                    self._check_disk((self._tokens - done) * found.bytes_per_token)
+                studies.append(found)
+                done += len(found.tokens)
+                left = min(pace.left(done, self._tokens), max(0.0, self._seconds_left(WRITING)))
                 report(Step("Texts", done, self._tokens, self._kind.unit, left))
             if not studies:
                 return
             study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
+
+    def _check_disk(self, missing: float) -> None:
+        """MachineTrouble if the disk has no room for this many bytes more."""
+        free, wanted = free_disk(self._folder), int(missing) + DISK_MARGIN
+        if wanted > free:
+            raise MachineTrouble(
+                f"The training data takes {size_text(int(missing))} more, and {size_text(free)} are free at "
+                f"{self._folder}. Free {size_text(wanted - free)}, or give fewer --tokens."
+            )
 
     def _studied(self, tapped: Model, text: Text) -> study.Study:
         found = self._kind.study(tapped, text)
