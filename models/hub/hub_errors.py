@@ -65,6 +65,11 @@ def _explain_one(error: BaseException, source: Source) -> str:
 
 def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
     """The error for an HTTP error status."""
+    if isinstance(error, RevisionNotFoundError) and source.revision is None:
+        return MachineTrouble(
+            f"{source.repo} has no branch main, or it has just changed. Pull again, or name a revision: "
+            f"{source.repo}@REVISION."
+        )
     if isinstance(error, RevisionNotFoundError):
         return BadSource(f"{source.repo} has no revision {source.revision}. Leave it out, or name another.")
     if isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError):

@@ -45,6 +45,14 @@ def test_a_gated_repository_names_its_page_and_opens_with_a_token(
     assert last().phase == "done"
 
 
+def test_a_branch_that_is_not_there_or_moves_while_it_is_pulled_is_told(hub: HubServer) -> None:
+    hub.models["org/target"].commits = {"trunk": "3" * 40}
+    with pytest.raises(
+        MachineTrouble, match="org/target has no branch main, or it has just changed. Pull again"
+    ):
+        last()
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
