@@ -14,6 +14,7 @@ from mlx_spec.training import study as studies
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
+from models.errors import BadChoice
 from models.load.translation import USUAL
 from models.size_text import size_text
 from models.training.job import EPOCHS, Job
@@ -97,10 +98,10 @@ class Fitting(Work):
         )
 
     def _texts(self, places: Iterable[str]) -> Iterator[Text]:
-        """The training texts: those of these folders and files, then chats that the target writes.
+        """The training texts: those of these folders and files, then chats that the target writes, if it can.
 
         Raises:
-            ModelsError: a place has no text, or the target cannot write chats when its turn comes.
+            ModelsError: a place has no text, or there is none, and the target cannot write chats.
         """
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
         documents = self._documents(places)
@@ -108,8 +109,14 @@ class Fitting(Work):
         passages = [
             text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
         ]
-        # A new seed each time, so that a resumed job gets no text twice.
-        yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
+        try:
+            # A new seed each time, so that a resumed job gets no text twice.
+            chats = self._shop.own_texts(seed=time.time_ns(), passages=passages)
+        except BadChoice:
+            if documents:
+                return
+            raise
+        yield from self._parts(chats)
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
         longest = self._kind.longest
