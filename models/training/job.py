@@ -15,8 +15,9 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import study
 from mlx_spec.training.fit import Fit, Progress
 from mlx_spec.training.study import Text
-from models.errors import MachineTrouble
+from models.errors import BrokenFiles, MachineTrouble
 from models.files import atomic_write
+from models.pairs.folder import check_safetensors
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
@@ -63,11 +64,17 @@ class Job:
         return sorted(self._folder.glob("texts-?????.safetensors"))  # only finished files have this name
 
     @property
+    def _state(self) -> Path:
+        return self._folder / f"{self._kind.fit}.safetensors"
+
+    @property
     def tokens_read(self) -> int:
         return sum(study.count(file) for file in self.files)
 
     def run(self, report: Report) -> tuple[nn.Module, list[float]]:
-        """The trained module, and its acceptance by depth on held-out texts."""
+        """The trained module, and its acceptance by depth on held-out texts. BrokenFiles if a file that an
+        earlier run wrote is damaged."""
+        self._check_files()
         self._read(report)
         fit, held = self._fit()
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
@@ -86,6 +93,14 @@ class Job:
         fit.run(fitted)
         self.hours = fit.progress.seconds / 3600
         return fit.learner.module, fit.acceptance(held)
+
+    def _check_files(self) -> None:
+        for file in (*self.files, self._state):
+            try:
+                if file.exists():
+                    check_safetensors(file)
+            except BrokenFiles as error:
+                raise BrokenFiles(f"{error} Delete it, and the same command goes on without it.") from error
 
     def _read(self, report: Report) -> None:
         """Run the target on texts and store the results, until there are enough."""
@@ -106,7 +121,8 @@ class Job:
                 report(Step("Texts", done, self._tokens, self._kind.unit, left))
             if not studies:
                 return
-            study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
+            number = max((_number(file) + 1 for file in self.files), default=0)
+            study.write(self._folder / f"texts-{number:05d}.safetensors", studies)
 
     def _check_disk(self, missing: float) -> None:
         """MachineTrouble if the disk has no room for this many bytes more."""
@@ -126,11 +142,11 @@ class Job:
 
     def _fit(self) -> tuple[Fit, list[Path]]:
         """The fit, resumed if there is one, and the held-out files."""
-        held = self.files[::HELD_OUT]
+        held = [file for file in self.files if _number(file) % HELD_OUT == 0] or self.files[:1]
         files = [file for file in self.files if file not in held] or held
         tokens = EPOCHS * sum(study.count(file) for file in files)
         learner = self._kind.learner(self._target, self._vocabulary())
-        return Fit(learner, files, tokens, self._folder / f"{self._kind.fit}.safetensors"), held
+        return Fit(learner, files, tokens, self._state), held
 
     def _vocabulary(self) -> list[int]:
         """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
@@ -157,3 +173,8 @@ class Job:
         return (
             math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )
+
+
+def _number(file: Path) -> int:
+    """Of a file of texts; it stays when another is deleted, and with it what is held out."""
+    return int(file.stem.removeprefix("texts-"))
