@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
-from models.pairs.installed import find_folder, installed, repository_folder
+from models.pairs.installed import find_folder, installed, repository_folder, taken_mtp
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
 
@@ -34,7 +34,7 @@ def plan_removal(spec: PairSpec) -> Removal:
     deleted = tuple(source for source in here if source not in kept)
     if not deleted:
         raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
-    return Removal(deleted, kept, sum(map(_size, _files_of(deleted))))
+    return Removal(deleted, kept, sum(map(_size, _files_of(spec, deleted))))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -52,12 +52,15 @@ def remove(spec: PairSpec) -> Removal:
     plan = plan_removal(spec)
     hub = [source for source in plan.deleted if not source.is_local]
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
+    layers = _taken(spec, plan.deleted)
     try:
         # File contents first: after a crash the rest is still found, and removed the next time.
-        for file in sorted(_files_of(plan.deleted), key=Path.is_symlink):
+        for file in sorted(_files_of(spec, plan.deleted), key=Path.is_symlink):
             file.unlink(missing_ok=True)
         for source, folder in folders:
             _delete(repository_folder(source.repo), folder)
+        if layers:
+            shutil.rmtree(layers)
     except OSError as error:
         why = f"({error.strerror}): {error.filename}"
         raise MachineTrouble(f"{spec.name} could not be deleted {why}.") from error
@@ -74,9 +77,16 @@ def _delete(repository: Path, snapshot: Path) -> None:
         shutil.rmtree(repository)
 
 
-def _files_of(sources: Iterable[Source]) -> set[Path]:
-    """The files that are deleted with these models."""
+def _taken(spec: PairSpec, deleted: Sequence[Source]) -> Path | None:
+    """The folder of MTP layers that were extracted from the draft, if it is deleted."""
+    return taken_mtp(spec) if spec.draft in deleted else None
+
+
+def _files_of(spec: PairSpec, sources: Sequence[Source]) -> set[Path]:
+    """The files that are deleted with these models of a pair."""
     packaged = {Path(source.repo) for source in sources if source.is_local}
+    if layers := _taken(spec, sources):
+        packaged |= {*layers.iterdir()}
     return packaged | _files_only_of([source for source in sources if not source.is_local])
 
 
