@@ -143,7 +143,9 @@ class Job:
     def _fit(self) -> tuple[Fit, list[Path]]:
         """The fit, resumed if there is one, and the held-out files."""
         held = [file for file in self.files if _number(file) % HELD_OUT == 0] or self.files[:1]
-        files = [file for file in self.files if file not in held] or held
+        files = [file for file in self.files if file not in held]
+        if not files:  # too few to keep some back: all are learnt from, and nothing is measured
+            files, held = held, []
         tokens = EPOCHS * sum(study.count(file) for file in files)
         learner = self._kind.learner(self._target, self._vocabulary())
         return Fit(learner, files, tokens, self._state), held

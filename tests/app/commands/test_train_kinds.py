@@ -163,5 +163,13 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     assert 16 <= config["mlx_spec"]["tokens"] <= 80
 
 
+def test_acceptance_is_not_measured_on_texts_that_were_learnt(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("models.training.job.TEXTS", 24)
+    assert main(["train", str(tiny_pair.target)]) == 0
+    assert "Its acceptance was not measured" in capfd.readouterr().out
+
+
 def fails(target: object) -> int:
     raise KeyError("n_embd")
