@@ -14,7 +14,8 @@ from mlx_spec.training import study as studies
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
-from models.errors import BadChoice
+from models.errors import BadChoice, MachineTrouble
+from models.files import locked
 from models.load.translation import USUAL
 from models.size_text import size_text
 from models.training.job import EPOCHS, Job
@@ -49,7 +50,14 @@ class Fitting(Work):
         self._acceptance: Sequence[float] = ()
 
     def run(self, report: Report) -> None:
-        self._module, self._acceptance = self._job.run(report)
+        folder = self._shop.unfinished
+        try:
+            with locked(folder, wait=False):
+                self._module, self._acceptance = self._job.run(report)
+        except BlockingIOError as error:
+            raise MachineTrouble(
+                f"Another program is training this drafter, in {folder}. Wait for its end, or stop it."
+            ) from error
 
     def stopped(self) -> str:
         return f"The same command goes on from here; the work so far is in {self._shop.unfinished}."
