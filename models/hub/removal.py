@@ -74,7 +74,8 @@ def _delete(repository: Path, snapshot: Path) -> None:
         if branch.is_file() and branch.read_bytes().strip() == snapshot.name.encode():
             branch.unlink()
     if not any(each.is_dir() for each in snapshot.parent.iterdir()):
-        shutil.rmtree(repository)
+        shutil.rmtree(repository.resolve())
+        repository.unlink(missing_ok=True)  # a link, to another disk
 
 
 def _taken(spec: PairSpec, deleted: Sequence[Source]) -> Path | None:

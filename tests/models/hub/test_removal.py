@@ -119,6 +119,22 @@ def test_a_branch_without_a_commit_names_no_model_and_the_finders_own_files_do_n
     assert not repository.exists()
 
 
+def test_a_repository_that_is_a_link_to_another_disk_is_removed_with_its_link(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    repository = repository_folder("org/target")
+    repository.rename(home / "disk")
+    repository.symlink_to(home / "disk")
+    for link in (home / "disk" / "snapshots" / ("a" * 40)).iterdir():
+        blob = link.readlink().name
+        link.unlink()
+        link.symlink_to(f"../../blobs/{blob}")
+    assert installed(spec)
+
+    assert remove(spec).freed_bytes == size
+    assert not repository.is_symlink() and not (home / "disk").exists()
+
+
 def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = PairSpec("tiny", Source("org/target"), None)
     place(spec.target, "a" * 40, home / "a")
