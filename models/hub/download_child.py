@@ -33,7 +33,7 @@ from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, 
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
-from models.paths import hub_cache
+from models.paths import cache_variable, hub_cache
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
@@ -164,7 +164,7 @@ class Job:
         if missing and missing + DISK_MARGIN > free:
             raise MachineTrouble(
                 f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
-                f"Free {size_text(missing + DISK_MARGIN - free)}, or set HF_HOME to another disk."
+                f"Free {size_text(missing + DISK_MARGIN - free)}, or set {cache_variable()} to another disk."
             )
 
     def _check_fit(self) -> None:

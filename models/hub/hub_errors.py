@@ -18,6 +18,7 @@ from models.errors import BadSource, MachineTrouble, ModelsError, is_full_disk
 from models.hub.endpoint import endpoint
 from models.pairs.catalogue import near_repositories
 from models.pairs.pair import Source
+from models.paths import cache_variable, hub_cache
 
 _AGAIN = "Pull again: what came is kept."
 
@@ -56,10 +57,10 @@ def _explain_one(error: BaseException, source: Source) -> str:
     if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."
     if isinstance(error, OSError) and is_full_disk(error):
-        return f"The disk of {constants.HF_HUB_CACHE} is full. Free space, or set HF_HOME to another disk."
+        return f"The disk of {hub_cache()} is full. Free space, or set {cache_variable()} to another disk."
     if isinstance(error, OSError) and error.errno is not None:
-        place = error.filename or constants.HF_HUB_CACHE
-        return f"{place} cannot be read or written ({error.strerror}). Check HF_HOME."
+        place = error.filename or hub_cache()
+        return f"{place} cannot be read or written ({error.strerror}). Check {cache_variable()}."
     return ""
 
 

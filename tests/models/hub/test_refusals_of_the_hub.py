@@ -71,11 +71,14 @@ def test_what_the_hub_answers_instead_is_reported(
         last()
 
 
-def test_a_full_disk_is_foretold(hub: HubServer) -> None:
+def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
 
-    with pytest.raises(MachineTrouble, match=r"takes 2000000\.\d GB, and .* are free"):
+    with pytest.raises(MachineTrouble, match=r"takes 2000000\.\d GB, and .* are free.* or set HF_HOME to"):
+        last()
+    monkeypatch.setenv("HF_HUB_CACHE", str(home / "cache"))
+    with pytest.raises(MachineTrouble, match="or set HF_HUB_CACHE to another disk"):
         last()
 
     assert hub.downloads() == []
