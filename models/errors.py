@@ -10,6 +10,7 @@ ModelsError
 └── PullCancelled       asked for; nothing is wrong
 """
 
+import errno
 from pathlib import Path
 
 
@@ -56,6 +57,13 @@ def is_lack_of_memory(error: Exception) -> bool:
         return True
     words = ("allocate", "Insufficient Memory")
     return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+
+
+def is_full_disk(error: Exception) -> bool:
+    """Whether a disk was full: the system's error, or MLX's RuntimeError, known by its text."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, RuntimeError) and "Unable to write" in str(error)
 
 
 def reason_of(error: Exception) -> str:

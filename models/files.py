@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,16 +37,23 @@ def replacing(file: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold an exclusive lock on the folder, against other programs and threads; it does not nest.
 
     The folder is made, for the user alone. On a file system without locks nothing is locked.
+
+    Args:
+        wait: for others that hold it; False: raise BlockingIOError.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass
         yield
     finally:
         os.close(descriptor)

@@ -33,6 +33,12 @@ def hub_cache() -> Path:
     return Path(os.path.expanduser(os.path.expandvars(cache)))  # an unknown `~name` is kept
 
 
+def cache_variable() -> str:
+    """The environment variable to set for another folder than `hub_cache`."""
+    own = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
+    return next((name for name in own if os.environ.get(name)), "HF_HOME")
+
+
 def own_pairs_file() -> Path:
     """The user's own pairs (`models.pairs.own_pairs`)."""
     return data_folder() / "pairs.json"

@@ -20,7 +20,7 @@ from models.hub.endpoint import endpoint, is_web_address
 from models.pairs import installed
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.own_drafters import own_drafters
-from models.paths import data_folder, hub_cache
+from models.paths import cache_variable, data_folder, hub_cache
 from models.size_text import size_text
 from models.speed.machine import free_disk, this_machine
 
@@ -145,7 +145,7 @@ def _hub() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     for name, folder, variable in (
-        ("folder of models", hub_cache(), "HF_HOME"),
+        ("folder of models", hub_cache(), cache_variable()),
         ("folder of own files", data_folder(), "MLX_SPEC_HOME"),
     ):
         there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
@@ -154,7 +154,7 @@ def _folders() -> Iterator[Finding]:
             fix = f"Not a folder: {there}. Set {variable} to a folder."
         elif not os.access(there, os.W_OK):
             fix = f"Not writable. Set {variable} to another folder."
-        elif variable == "HF_HOME" and free < LOW_DISK:
+        elif variable != "MLX_SPEC_HOME" and free < LOW_DISK:
             fix, state = "Little room: `mlx-spec remove NAME` frees some.", "note"
         yield _checked(name, f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free", fix, state)
 

@@ -33,12 +33,16 @@ def command(
     Ctrl+C stops: what was downloaded stays, and the next pull goes on from there.
     """
     spec = args.named_pair(name, target, draft, revision)
+    sized = name is not None and draft is None
     if name is not None and draft is None:
         _print_expectation(name)
     brought, notes, shown = 0, (), None
     with Interrupt() as interrupt, Line() as line:
         for progress in pull(spec, cancelled=lambda: interrupt.pressed):
             brought, notes = progress.transferred_bytes, progress.notes
+            if not sized and progress.phase not in ("asking", "done"):
+                sized = True
+                _print_too_large(progress.total_bytes, line)
             step = progress.phase, int(progress.fraction * 10)  # without a terminal, one line per step
             if line.seen:
                 line.show(_text(progress))
@@ -58,6 +62,14 @@ def _print_expectation(name: str) -> None:
         talk(not_fitting)
     if (chip := machine.this_chip()) and (expected := expect(pair, chip)):
         talk(sentence(pair, expected))
+
+
+def _print_too_large(size: int, line: Line) -> None:
+    """Warn of a download that is larger than the memory."""
+    room = machine.this_machine().memory_bytes
+    if size > room:
+        line.clear()
+        talk(f"Does not fit here: {size_text(size)} to download, {size_text(room)} of memory can be used.")
 
 
 def _text(progress: Progress) -> str:

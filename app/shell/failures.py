@@ -5,7 +5,7 @@ import typer
 from app.shell import exit_codes
 from app.shell.errors import AppError, MachineFailed
 from mlx_spec.errors import OutOfRange, RankLost, SpecError
-from models.errors import MachineTrouble, ModelsError, PullCancelled, is_lack_of_memory
+from models.errors import MachineTrouble, ModelsError, PullCancelled, is_full_disk, is_lack_of_memory
 
 DEBUG = "--debug"
 """Accepted anywhere on the command line; shows the traceback of an error."""
@@ -24,6 +24,8 @@ def failure(error: Exception) -> tuple[int, str]:
             return exit_codes.MACHINE_FAILED, str(error)
         case AppError() | ModelsError() | SpecError():
             return exit_codes.WRONG_USE, str(error)
+        case _ if is_full_disk(error):
+            message = f"The disk is full ({error}). Free space, and give the same command again."
         case OSError():
             message = f"The system reports: {error}"
         case _ if is_lack_of_memory(error):

@@ -157,9 +157,7 @@ class Fit:
         arrays: dict[str, mx.array] = {}
         for part, tree in parts.items():
             arrays |= {f"{part}.{name}": x for name, x in tree_flatten(tree)}  # type: ignore[misc]
-        unfinished = self.state.with_suffix(".part.safetensors")
-        mx.save_safetensors(str(unfinished), arrays, {"progress": json.dumps(asdict(self.progress))})
-        unfinished.replace(self.state)
+        study.save_whole(self.state, arrays, {"progress": json.dumps(asdict(self.progress))})
 
     def _restore(self) -> None:
         arrays, notes = mx.load(str(self.state), return_metadata=True)  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """A target's outputs over texts, kept on disk: drafters are trained on them without the target."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -38,6 +39,11 @@ class Study:
     greedy: Bool[mx.array, " n"]
     """Where the next token was the target's greedy choice."""
 
+    @property
+    def bytes_per_token(self) -> float:
+        """In its file."""
+        return sum(getattr(self, name).nbytes for name in NAMES) / max(1, len(self.tokens))
+
 
 NAMES = [field.name for field in fields(Study)]
 
@@ -61,10 +67,16 @@ def study(target: Model, text: Text) -> Study:
 
 
 def write(path: Path, studies: Sequence[Study]) -> None:
-    """One file of several texts, whole or not at all."""
-    arrays = {f"{i}.{name}": getattr(each, name) for i, each in enumerate(studies) for name in NAMES}
+    """One file of several texts."""
+    save_whole(path, {f"{i}.{name}": getattr(each, name) for i, each in enumerate(studies) for name in NAMES})
+
+
+def save_whole(path: Path, arrays: dict[str, mx.array], notes: dict[str, str] | None = None) -> None:
+    """Write a safetensors file whole or not at all, also if the power fails."""
     unfinished = path.with_suffix(".part.safetensors")
-    mx.save_safetensors(str(unfinished), arrays)
+    mx.save_safetensors(str(unfinished), arrays, notes)
+    with unfinished.open("rb") as file:
+        os.fsync(file.fileno())
     unfinished.replace(path)
 
 

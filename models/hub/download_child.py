@@ -33,14 +33,15 @@ from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, 
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
-from models.paths import hub_cache
+from models.paths import cache_variable, hub_cache
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
 
 _WORKERS = 4
 _TICK_SECONDS = 0.2
-_STEP_BYTES = 1 << 20
+_STEP_BYTES = 1 << 17
+"""Written and counted at once: so little that a slow line, 30 kB/s for each file, does not seem stalled."""
 
 
 class Job:
@@ -163,7 +164,7 @@ class Job:
         if missing and missing + DISK_MARGIN > free:
             raise MachineTrouble(
                 f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
-                f"Free {size_text(missing + DISK_MARGIN - free)}, or set HF_HOME to another disk."
+                f"Free {size_text(missing + DISK_MARGIN - free)}, or set {cache_variable()} to another disk."
             )
 
     def _check_fit(self) -> None:
@@ -211,8 +212,12 @@ class Job:
 
 def _fetch_file(repository: Repository, file: HubFile) -> None:
     try:
-        fetch(repository, file)
-        hf_hub_download(repository.source.repo, file.name, revision=repository.commit)
+        fetched = fetch(repository, file)
+        linked = hf_hub_download(
+            repository.source.repo, file.name, revision=repository.commit, cache_dir=hub_cache()
+        )
+        if fetched and not Path(linked).is_symlink():  # a copy: the disk has no links
+            repository.blob(file).unlink(missing_ok=True)
     except Exception as error:
         raise explain(error, repository.source) from error
 

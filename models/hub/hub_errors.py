@@ -1,6 +1,5 @@
 """The Hub library's errors as messages for the user. Only the Hub's child processes import this."""
 
-import errno
 from json import JSONDecodeError
 
 from httpx2 import ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
@@ -15,10 +14,11 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from models.errors import BadSource, MachineTrouble, ModelsError
+from models.errors import BadSource, MachineTrouble, ModelsError, is_full_disk
 from models.hub.endpoint import endpoint
 from models.pairs.catalogue import near_repositories
 from models.pairs.pair import Source
+from models.paths import cache_variable, hub_cache
 
 _AGAIN = "Pull again: what came is kept."
 
@@ -56,16 +56,21 @@ def _explain_one(error: BaseException, source: Source) -> str:
         return f"The connection broke while fetching {source}. {_AGAIN}"
     if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk of {constants.HF_HUB_CACHE} is full. Free space, or set HF_HOME to another disk."
+    if isinstance(error, OSError) and is_full_disk(error):
+        return f"The disk of {hub_cache()} is full. Free space, or set {cache_variable()} to another disk."
     if isinstance(error, OSError) and error.errno is not None:
-        place = error.filename or constants.HF_HUB_CACHE
-        return f"{place} cannot be read or written ({error.strerror}). Check HF_HOME."
+        place = error.filename or hub_cache()
+        return f"{place} cannot be read or written ({error.strerror}). Check {cache_variable()}."
     return ""
 
 
 def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
     """The error for an HTTP error status."""
+    if isinstance(error, RevisionNotFoundError) and source.revision is None:
+        return MachineTrouble(
+            f"{source.repo} has no branch main, or it has just changed. Pull again, or name a revision: "
+            f"{source.repo}@REVISION."
+        )
     if isinstance(error, RevisionNotFoundError):
         return BadSource(f"{source.repo} has no revision {source.revision}. Leave it out, or name another.")
     if isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError):

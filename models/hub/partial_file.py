@@ -23,8 +23,10 @@ from models.pairs.folder import holds, is_checksum
 _RANGE_REFUSED = 416
 
 
-def fetch(repository: Repository, file: HubFile) -> None:
+def fetch(repository: Repository, file: HubFile) -> bool:
     """Fetch a file into the cache, resuming a partial one; waits if another program is fetching it.
+
+    Returns False if the file was there, or another program fetched it.
 
     Raises:
         BrokenFiles: the joined parts have the wrong checksum; they are deleted.
@@ -32,14 +34,14 @@ def fetch(repository: Repository, file: HubFile) -> None:
     """
     blob = repository.blob(file)
     if blob.exists() or not is_checksum(file.blob):
-        return
+        return False
     partial = partial_file(repository.source.repo, file.blob)
     partial.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(stream, fcntl.LOCK_EX)
         if not _is_still(stream, partial):
-            return  # another program has finished it
+            return False
         here = stream.seek(0, os.SEEK_END)
         if here > file.size:
             here = stream.truncate(0)
@@ -52,6 +54,7 @@ def fetch(repository: Repository, file: HubFile) -> None:
                 f"{file.name} of {repository.source} came in parts that do not fit; deleted. Pull again."
             )
         partial.replace(blob)
+    return True
 
 
 def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, partial: Path) -> None:

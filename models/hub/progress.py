@@ -49,10 +49,10 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """0 to 1; 1 only when everything is fetched and checked."""
+        """0 to 1; more than 0.99, which is shown as 100%, only when everything is fetched and checked."""
         if self.phase == "done":
             return 1.0
-        return min(self.done_bytes / self.total_bytes, 0.999) if self.total_bytes else 0.0
+        return min(self.done_bytes / self.total_bytes, 0.99) if self.total_bytes else 0.0
 
 
 class Pace:

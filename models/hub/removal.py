@@ -1,15 +1,17 @@
 """Deleting a pulled pair from the Hub's cache, and computing beforehand what that frees."""
 
+import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
-from models.pairs.installed import find_folder, installed, repository_folder
+from models.pairs.installed import find_folder, installed, repository_folder, taken_mtp
 from models.pairs.pair import PairSpec, Source
+from models.paths import hub_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def plan_removal(spec: PairSpec) -> Removal:
     deleted = tuple(source for source in here if source not in kept)
     if not deleted:
         raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
-    return Removal(deleted, kept, sum(file.stat().st_size for file in _files_of(deleted)))
+    return Removal(deleted, kept, sum(map(_size, _files_of(spec, deleted))))
 
 
 def removable_bytes(spec: PairSpec) -> int:
@@ -50,12 +52,15 @@ def remove(spec: PairSpec) -> Removal:
     plan = plan_removal(spec)
     hub = [source for source in plan.deleted if not source.is_local]
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
+    layers = _taken(spec, plan.deleted)
     try:
         # File contents first: after a crash the rest is still found, and removed the next time.
-        for file in _files_of(plan.deleted):
+        for file in sorted(_files_of(spec, plan.deleted), key=Path.is_symlink):
             file.unlink(missing_ok=True)
         for source, folder in folders:
             _delete(repository_folder(source.repo), folder)
+        if layers:
+            shutil.rmtree(layers)
     except OSError as error:
         why = f"({error.strerror}): {error.filename}"
         raise MachineTrouble(f"{spec.name} could not be deleted {why}.") from error
@@ -66,15 +71,23 @@ def _delete(repository: Path, snapshot: Path) -> None:
     """Delete a snapshot and the branches that name it; with the last snapshot, the repository."""
     shutil.rmtree(snapshot)
     for branch in (repository / "refs").rglob("*"):
-        if branch.is_file() and branch.read_text().strip() == snapshot.name:
+        if branch.is_file() and branch.read_bytes().strip() == snapshot.name.encode():
             branch.unlink()
-    if not any(snapshot.parent.iterdir()):
-        shutil.rmtree(repository)
+    if not any(each.is_dir() for each in snapshot.parent.iterdir()):
+        shutil.rmtree(repository.resolve())
+        repository.unlink(missing_ok=True)  # a link, to another disk
 
 
-def _files_of(sources: Iterable[Source]) -> set[Path]:
-    """The files that are deleted with these models."""
+def _taken(spec: PairSpec, deleted: Sequence[Source]) -> Path | None:
+    """The folder of MTP layers that were extracted from the draft, if it is deleted."""
+    return taken_mtp(spec) if spec.draft in deleted else None
+
+
+def _files_of(spec: PairSpec, sources: Sequence[Source]) -> set[Path]:
+    """The files that are deleted with these models of a pair."""
     packaged = {Path(source.repo) for source in sources if source.is_local}
+    if layers := _taken(spec, sources):
+        packaged |= {*layers.iterdir()}
     return packaged | _files_only_of([source for source in sources if not source.is_local])
 
 
@@ -82,22 +95,42 @@ def _files_only_of(sources: Iterable[Source]) -> set[Path]:
     """Files of these Hub models that no other snapshot uses, and their partial files."""
     folders = [folder for source in sources if (folder := find_folder(source))]
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
-    return _contents(folders) - _contents(others) | {*partial_files(source.repo for source in sources)}
+    repositories = {folder.parents[1] for folder in folders}
+    shared = (blob for blob in hub_cache().glob("*/blobs/*") if blob.parents[1] not in repositories)
+    used = _contents(others) | {blob.resolve() for blob in shared if blob.is_symlink()}
+    return _contents(folders) - used | {*partial_files(source.repo for source in sources)}
 
 
 def _contents(folders: Iterable[Path]) -> set[Path]:
-    """The files that snapshots link to, within their repository: files elsewhere are not ours."""
-    return {
-        content
-        for folder in folders
-        for file in folder.rglob("*")
-        if file.is_file() and (content := file.resolve()).is_relative_to(folder.parents[1].resolve())
-    }
+    """The files that snapshots link to, and the links between them, in their repository and in the store that
+    the Hub's library shares among repositories: files elsewhere are not ours."""
+    found = set[Path]()
+    for folder in folders:
+        ours = folder.parents[1].resolve(), (hub_cache() / "blobs").resolve()
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        contents = {each for file in files for each in (_linked(file), file.resolve())}
+        found |= {each for each in contents if any(each.is_relative_to(place) for place in ours)}
+    return found
+
+
+def _linked(file: Path) -> Path:
+    """What the file links to, which may be a link itself; the file if it is none."""
+    place = file.parent.resolve()
+    return Path(os.path.normpath(place / (file.readlink() if file.is_symlink() else file.name)))
+
+
+def _size(file: Path) -> int:
+    return 0 if file.is_symlink() else file.stat().st_size
 
 
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:
     """Empty if the model may be deleted."""
     if source.is_local and not package_of(source):
         return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "a folder of yours"
-    users = [p.name for p in all_pairs() if p.spec != spec and source in p.spec.sources and installed(p.spec)]
+    folder = find_folder(source)  # two revisions may be one commit
+    users = [
+        pair.name
+        for pair in all_pairs()
+        if pair.spec != spec and folder in map(find_folder, pair.spec.sources) and installed(pair.spec)
+    ]
     return f"used by {', '.join(users)}" if users else ""

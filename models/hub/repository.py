@@ -12,6 +12,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, RepoFile
 
 from models.errors import BadChoice, BrokenFiles
+from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
 from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_json
@@ -68,7 +69,7 @@ class Repository:
         if not self.source.is_pinned:
             ref = repository_folder(self.source.repo) / "refs" / self.source.asked_revision
             ref.parent.mkdir(parents=True, exist_ok=True)
-            ref.write_text(self.commit)
+            atomic_write(ref, self.commit, 0o644)
 
     def discard_damaged(self) -> None:
         """Delete damaged files in the cache, so that they are fetched again."""
@@ -142,15 +143,17 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
 
 
 def _discard(path: Path) -> None:
-    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots.
+    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots. Files outside the
+    repository stay: a person's own, or what the Hub's library shares among repositories.
 
     The Hub's library treats a repository with a broken link as corrupt.
     """
-    blob = path.resolve()
-    for link in path.parents[1].rglob("*"):
-        if link.is_symlink() and link.resolve() == blob:
+    content, repository = path.resolve(), path.parents[2]
+    for link in repository.rglob("*"):
+        if link.is_symlink() and link.resolve() == content:
             link.unlink()
-    blob.unlink(missing_ok=True)
+    if content.is_relative_to(repository.resolve()):
+        content.unlink(missing_ok=True)
 
 
 def _is_readable(path: Path, file: HubFile) -> bool:

@@ -93,7 +93,7 @@ def _load(
         between, more = translation(first.folder, files[-1].folder, fitting_draft(spec.target))
         notes += more
     heads = [Checkpoint(Path(source.repo), Path(source.repo)) for source in spec.drafters]
-    room = check_memory([*files, *heads], _capacity(), as_float32=on_cpu(), macs=ranks.size if ranks else 1)
+    room = check_memory([*files, *heads], capacity(), as_float32=on_cpu(), macs=ranks.size if ranks else 1)
     maybe_set_recommended_wired_limit()
     target, config = first.load(as_float32=on_cpu(), ranks=ranks)
     try:
@@ -172,7 +172,7 @@ def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool
     return capacity - needed
 
 
-def _capacity() -> int:
+def capacity() -> int:
     """Bytes available for weights: all memory on a CPU, else Metal's recommended working set."""
     recommended = mx.device_info().get("max_recommended_working_set_size")
     return int(recommended) if recommended and not on_cpu() else physical_memory()

@@ -65,6 +65,8 @@ def find_folder(source: Source) -> Path | None:
                 commit = (repository / "refs" / commit).read_text().strip()
             except OSError:
                 return None
+            if not commit:  # its writing was cut off
+                return None
         folder = repository / "snapshots" / commit
     return folder if os.path.isdir(folder) or (source.is_local and os.path.isfile(folder)) else None
 

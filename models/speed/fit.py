@@ -1,10 +1,11 @@
 """Whether a pair fits this machine, and why not."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from models.pairs.catalogue import Pair
-from models.pairs.installed import installed
+from models.pairs.installed import installed, repository_folder
 from models.size_text import size_text
 from models.speed.machine import Machine, this_machine
 
@@ -35,13 +36,23 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     numbers = f"needs about {size_text(needed)} of memory{why}, {room} can be used here"
     if needed > machine.memory_bytes:
         return Fit("does not fit", numbers, share)
-    download = 0 if installed(pair.spec) else pair.download_bytes
-    if download and download + DISK_MARGIN > machine.disk_bytes:
+    download = 0 if installed(pair.spec) else pair.download_bytes - _bytes_here(pair)
+    if download > 0 and download + DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)
         return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free", share)
     if needed > _TIGHT * machine.memory_bytes:
         return Fit("tight", f"{numbers}; close other programs", share)
     return Fit("fits", numbers, share)
+
+
+def _bytes_here(pair: Pair) -> int:
+    """Bytes in the cache, those of interrupted pulls included."""
+    here = 0
+    for source in pair.spec.sources:
+        for file in (repository_folder(source.repo) / "blobs").glob("*"):
+            with suppress(OSError):  # a pull finishes it meanwhile
+                here += file.stat().st_size
+    return here
 
 
 def memory_needed(pair: Pair, machine: Machine) -> int:

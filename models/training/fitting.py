@@ -14,6 +14,8 @@ from mlx_spec.training import study as studies
 from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
+from models.errors import BadChoice, MachineTrouble
+from models.files import locked
 from models.load.translation import USUAL
 from models.size_text import size_text
 from models.training.job import EPOCHS, Job
@@ -48,7 +50,14 @@ class Fitting(Work):
         self._acceptance: Sequence[float] = ()
 
     def run(self, report: Report) -> None:
-        self._module, self._acceptance = self._job.run(report)
+        folder = self._shop.unfinished
+        try:
+            with locked(folder, wait=False):
+                self._module, self._acceptance = self._job.run(report)
+        except BlockingIOError as error:
+            raise MachineTrouble(
+                f"Another program is training this drafter, in {folder}. Wait for its end, or stop it."
+            ) from error
 
     def stopped(self) -> str:
         return f"The same command goes on from here; the work so far is in {self._shop.unfinished}."
@@ -83,7 +92,7 @@ class Fitting(Work):
         fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
         batch = Batch([studied], fit.table)
         learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count
-        disk = int(tokens * sum(getattr(studied, name).nbytes for name in studies.NAMES) / count)
+        disk = int(tokens * studied.bytes_per_token)
         writing = tokens * PROBE / count * self._shop.writing(own_text.ROWS)
         return "\n".join(
             (
@@ -97,10 +106,10 @@ class Fitting(Work):
         )
 
     def _texts(self, places: Iterable[str]) -> Iterator[Text]:
-        """The training texts: those of these folders and files, then chats that the target writes.
+        """The training texts: those of these folders and files, then chats that the target writes, if it can.
 
         Raises:
-            ModelsError: a place has no text, or the target cannot write chats when its turn comes.
+            ModelsError: a place has no text, or there is none, and the target cannot write chats.
         """
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
         documents = self._documents(places)
@@ -108,8 +117,14 @@ class Fitting(Work):
         passages = [
             text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
         ]
-        # A new seed each time, so that a resumed job gets no text twice.
-        yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
+        try:
+            # A new seed each time, so that a resumed job gets no text twice.
+            chats = self._shop.own_texts(seed=time.time_ns(), passages=passages)
+        except BadChoice:
+            if documents:
+                return
+            raise
+        yield from self._parts(chats)
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
         longest = self._kind.longest

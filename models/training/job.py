@@ -15,7 +15,12 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import study
 from mlx_spec.training.fit import Fit, Progress
 from mlx_spec.training.study import Text
+from models.errors import BrokenFiles, MachineTrouble
 from models.files import atomic_write
+from models.pairs.folder import check_safetensors
+from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
+from models.speed.machine import free_disk
 from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
@@ -59,11 +64,17 @@ class Job:
         return sorted(self._folder.glob("texts-?????.safetensors"))  # only finished files have this name
 
     @property
+    def _state(self) -> Path:
+        return self._folder / f"{self._kind.fit}.safetensors"
+
+    @property
     def tokens_read(self) -> int:
         return sum(study.count(file) for file in self.files)
 
     def run(self, report: Report) -> tuple[nn.Module, list[float]]:
-        """The trained module, and its acceptance by depth on held-out texts."""
+        """The trained module, and its acceptance by depth on held-out texts. BrokenFiles if a file that an
+        earlier run wrote is damaged."""
+        self._check_files()
         self._read(report)
         fit, held = self._fit()
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
@@ -83,6 +94,14 @@ class Job:
         self.hours = fit.progress.seconds / 3600
         return fit.learner.module, fit.acceptance(held)
 
+    def _check_files(self) -> None:
+        for file in (*self.files, self._state):
+            try:
+                if file.exists():
+                    check_safetensors(file)
+            except BrokenFiles as error:
+                raise BrokenFiles(f"{error} Delete it, and the same command goes on without it.") from error
+
     def _read(self, report: Report) -> None:
         """Run the target on texts and store the results, until there are enough."""
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -93,13 +112,26 @@ class Job:
         while done < self._tokens and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
-                studies.append(self._studied(tapped, text))
-                done += len(studies[-1].tokens)
-                left = pace.left(done, self._tokens)
+                found = self._studied(tapped, text)
+                if self._limit is None:
+                    self._check_disk((self._tokens - done) * found.bytes_per_token)
+                studies.append(found)
+                done += len(found.tokens)
+                left = min(pace.left(done, self._tokens), max(0.0, self._seconds_left(WRITING)))
                 report(Step("Texts", done, self._tokens, self._kind.unit, left))
             if not studies:
                 return
-            study.write(self._folder / f"texts-{len(self.files):05d}.safetensors", studies)
+            number = max((_number(file) + 1 for file in self.files), default=0)
+            study.write(self._folder / f"texts-{number:05d}.safetensors", studies)
+
+    def _check_disk(self, missing: float) -> None:
+        """MachineTrouble if the disk has no room for this many bytes more."""
+        free, wanted = free_disk(self._folder), int(missing) + DISK_MARGIN
+        if wanted > free:
+            raise MachineTrouble(
+                f"The training data takes {size_text(int(missing))} more, and {size_text(free)} are free at "
+                f"{self._folder}. Free {size_text(wanted - free)}, or give fewer --tokens."
+            )
 
     def _studied(self, tapped: Model, text: Text) -> study.Study:
         found = self._kind.study(tapped, text)
@@ -110,11 +142,13 @@ class Job:
 
     def _fit(self) -> tuple[Fit, list[Path]]:
         """The fit, resumed if there is one, and the held-out files."""
-        held = self.files[::HELD_OUT]
-        files = [file for file in self.files if file not in held] or held
+        held = [file for file in self.files if _number(file) % HELD_OUT == 0] or self.files[:1]
+        files = [file for file in self.files if file not in held]
+        if not files:  # too few to keep some back: all are learnt from, and nothing is measured
+            files, held = held, []
         tokens = EPOCHS * sum(study.count(file) for file in files)
         learner = self._kind.learner(self._target, self._vocabulary())
-        return Fit(learner, files, tokens, self._folder / f"{self._kind.fit}.safetensors"), held
+        return Fit(learner, files, tokens, self._state), held
 
     def _vocabulary(self) -> list[int]:
         """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
@@ -141,3 +175,8 @@ class Job:
         return (
             math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )
+
+
+def _number(file: Path) -> int:
+    """Of a file of texts; it stays when another is deleted, and with it what is held out."""
+    return int(file.stem.removeprefix("texts-"))

@@ -7,6 +7,7 @@ from models.errors import BadChoice
 
 WORDS = "Zebra"
 """A placeholder for the question, to find the template's text around it."""
+INSTEAD = "Give it --texts FOLDER, which all kinds but layer_skip take."
 OPENINGS = ("", "", "", "", "Write a", "Write a Python function", "Summarize the following text:\n",
             "Translate the following German sentence into English:", "Translate to French:", "Solve:",
             "What is", "Who", "How do I", "Why", "Explain", "Compare", "Rewrite this paragraph:\n",
@@ -24,12 +25,12 @@ TASKS = ("Summarize this text:\n\n", "Summarize in one sentence:\n\n", "Rewrite 
 def chat_template(tokenizer: TokenizerWrapper) -> Template:
     """Raises BadChoice if the model has no chat template, or one that changes the question."""
     if not tokenizer.has_chat_template:
-        raise BadChoice("This model has no chat template, so it cannot write chats. Give it --texts FOLDER.")
+        raise BadChoice(f"This model has no chat template, so it cannot write chats. {INSTEAD}")
     message = [{"role": "user", "content": WORDS}]
     text: str = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
     before, found, after = text.partition(WORDS)
     if not found:
-        raise BadChoice("This model's chat template does not show the question. Give it --texts FOLDER.")
+        raise BadChoice(f"This model's chat template does not show the question. {INSTEAD}")
 
     def encode(part: str) -> list[int]:
         return list(tokenizer.encode(part, add_special_tokens=False))

@@ -13,6 +13,7 @@ from mlx_lm.utils import load_tokenizer
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
 from models.load.checkpoint import on_cpu, opened
+from models.load.engine import capacity, check_memory
 from models.load.tokenizers import LOCAL_ONLY
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
@@ -27,13 +28,14 @@ class Workshop:
     """A loaded target, and the folders of a drafter of this kind.
 
     Raises:
-        ModelsError: the target is not installed, is broken, or cannot be read.
+        ModelsError: the target is not installed, too large, broken, or cannot be read.
     """
 
     def __init__(self, spec: PairSpec, kind: str):
         self.spec, self.path = spec, installed_folder(spec.target, spec)
         check_target(self.path)
         with opened(self.path) as files:
+            check_memory([files], capacity(), as_float32=on_cpu())
             self.target, self.config = files.load(as_float32=on_cpu())
             ends = self.config.get("eos_token_id")
             self.tokenizer: TokenizerWrapper = load_tokenizer(files.folder, LOCAL_ONLY, eos_token_ids=ends)

@@ -41,9 +41,11 @@ def test_a_pulled_pair_answers_and_can_be_removed(
 ) -> None:
     with monkeypatch.context() as patch:
         read_tokenizers_quickly(patch)
+        patch.setattr("models.speed.machine._memory", lambda: (1000, True))
         assert main(["pull", *PAIR]) == 0
     out, err = capfd.readouterr()
     assert out == "" and "downloaded" in err
+    assert err.count("Does not fit here: ") == 1 and "1.0 kB of memory can be used" in err
     assert main(["generate", *PAIR, "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]) == 0
     assert main(["remove", *PAIR]) == 2
     assert "--yes" in capfd.readouterr().err

@@ -208,6 +208,47 @@ def test_what_makes_no_sense_is_refused_by_name(
     assert wanted in capfd.readouterr().err
 
 
+def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("models.training.workshop.capacity", lambda: 1000)
+
+    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
+    assert (
+        "of memory as float32, which they become without Metal, and 1.0 kB can be used"
+        in capfd.readouterr().err
+    )
+
+
+def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_one_when_it_is(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    train = ["train", str(tiny_pair.target)]
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "free_disk", lambda folder: 500_000_000)
+        assert main(train) == 3
+        assert "The training data takes " in capfd.readouterr().err
+        assert not list(drafter_of(tiny_pair).with_name(".eagle").iterdir())
+        assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
+
+    def full(*_: object) -> None:
+        raise RuntimeError("[write] Unable to write 5 bytes to file.")
+
+    monkeypatch.setattr(mx, "save_safetensors", full)
+    assert main(train) == 3
+    assert "The disk is full" in capfd.readouterr().err
+
+
+def test_the_time_left_for_texts_ends_with_the_limit(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, honest = [], job.Step
+    monkeypatch.setattr(job, "Step", lambda *given: seen.append(given[4]) or honest(*given))
+    monkeypatch.setattr(job.Pace, "left", lambda *given: 1e6)
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    assert 0 < seen[0] <= 0.6 * 3600
+
+
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

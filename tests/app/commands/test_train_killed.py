@@ -10,6 +10,7 @@ import mlx.core as mx
 import pytest
 
 from app.cli import main
+from models.files import locked
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder
@@ -73,6 +74,35 @@ def test_a_cut_file_is_not_used(
     assert own_drafters(Source(str(tiny_pair.target))) == ({}, [])
     assert train(tiny_pair, kind) == 0
     check_made(tiny_pair, kind)
+
+
+def test_a_damaged_file_is_named_and_training_goes_on_without_it(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert train(tiny_pair, "eagle") == 0
+    folder = own_drafters_folder() / tiny_pair.target.name / ".eagle"
+    others = {file.name: file.read_bytes() for file in folder.glob("texts-*")}
+    for name in ("texts-00001.safetensors", "fit.safetensors"):
+        (folder / name).write_bytes((folder / name).read_bytes()[:100])
+        assert train(tiny_pair, "eagle") == 3
+        assert (
+            f"{name} in {folder} " in (said := capfd.readouterr().err) and "Delete it, and the same" in said
+        )
+        (folder / name).unlink()
+    assert train(tiny_pair, "eagle") == 0
+    check_made(tiny_pair, "eagle")
+    del others["texts-00001.safetensors"]
+    assert all((folder / name).read_bytes() == body for name, body in others.items())
+
+
+def test_a_second_training_of_a_drafter_at_once_is_refused(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with locked(own_drafters_folder() / tiny_pair.target.name / ".eagle"):
+        assert train(tiny_pair, "eagle") == 3
+        assert "Another program is training this drafter" in capfd.readouterr().err
+        assert train(tiny_pair, "medusa") == 0
+    assert train(tiny_pair, "eagle") == 0
 
 
 def test_a_kill_while_a_drafter_takes_the_place_of_the_old_one_loses_neither(

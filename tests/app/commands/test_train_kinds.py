@@ -148,5 +148,28 @@ def test_a_target_that_does_not_fit_is_refused(
     assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
 
 
+def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = tiny_pair.target / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": None}))
+    text = tmp_path / "text.txt"
+    text.write_text("abc abd " * 10)
+    train = ["train", str(tiny_pair.target)]
+    assert main(train) == 2
+    assert "Give it --texts FOLDER, which all kinds but layer_skip take." in capfd.readouterr().err
+    assert main([*train, "--texts", str(text)]) == 0
+    config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
+    assert 16 <= config["mlx_spec"]["tokens"] <= 80
+
+
+def test_acceptance_is_not_measured_on_texts_that_were_learnt(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("models.training.job.TEXTS", 24)
+    assert main(["train", str(tiny_pair.target)]) == 0
+    assert "Its acceptance was not measured" in capfd.readouterr().out
+
+
 def fails(target: object) -> int:
     raise KeyError("n_embd")

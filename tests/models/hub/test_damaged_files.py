@@ -65,6 +65,19 @@ def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
     assert progress.done_bytes == progress.total_bytes > 0
 
 
+def test_a_file_elsewhere_that_a_snapshot_links_to_is_not_deleted(hub: HubServer, home: Path) -> None:
+    last()
+    weights = folder_of(SPEC.target) / "model.safetensors"
+    blob, mine = weights.resolve(), home / "mine.safetensors"
+    mine.write_bytes(b"a person's own")
+    for link in (weights, blob):
+        link.unlink()
+        link.symlink_to(mine)
+        assert not installed(SPEC)
+        assert last().phase == "done" and installed(SPEC)
+        assert mine.read_bytes() == b"a person's own"
+
+
 def test_a_file_that_is_discarded_leaves_no_link_to_nothing_in_another_revision(hub: HubServer) -> None:
     hub.models["org/target"].commits["old"] = OLD
     new, old = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "old"))

@@ -6,7 +6,7 @@ import pytest
 
 from models.hub.download import check, pull
 from models.load.engine import load
-from models.pairs.installed import find_folder, installed, is_installed
+from models.pairs.installed import find_folder, installed, is_installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import OLD, HubServer
@@ -63,6 +63,23 @@ def test_a_revision_is_fetched_at_its_commit_though_our_own_folder_cannot_be_wri
     folder = find_folder(spec.target)
     assert folder is not None and folder.name == OLD
     assert not is_installed(Source("org/target")), "another revision is another model"
+
+
+@pytest.mark.usefixtures("quick_tokenizers")
+def test_a_disk_without_links_holds_every_file_once_and_an_empty_setting_of_the_cache_is_none(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_DISABLE_SYMLINKS", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", "")
+
+    end = last()
+
+    assert installed(SPEC)
+    files = [file for s in SPEC.sources for file in repository_folder(s.repo).rglob("*") if file.is_file()]
+    assert end.total_bytes <= sum(file.stat().st_size for file in files) < end.total_bytes + 200, (
+        "and the refs"
+    )
+    assert last().transferred_bytes == 0
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

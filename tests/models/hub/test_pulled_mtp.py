@@ -14,8 +14,9 @@ from mlx_lm.models import deepseek_v3, qwen3_5
 from app.cli import main
 from models.errors import BadSource, BrokenFiles, NotInstalled
 from models.hub.download import check
+from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
-from models.pairs.installed import find_folder, installed
+from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.original_mtp import place_of, taken_from
 from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
@@ -137,6 +138,19 @@ def test_what_a_stopped_extraction_left_is_gone_after_the_next(hub: HubServer, h
     assert last(SPEC).phase == "done" and installed(SPEC)
     found = [str(each.relative_to(left.parent)) for each in left.parent.rglob("*")]
     assert sorted(found) == ["mtp", "mtp/config.json", "mtp/model.safetensors"]
+
+
+def test_the_layers_are_removed_with_their_original_and_counted(hub: HubServer, home: Path) -> None:
+    host(hub, home, "qwen3_5")
+    last(SPEC)
+    layers = place_of(SPEC.target)
+    size = sum(file.stat().st_size for file in layers.iterdir())
+    files = [f for s in SPEC.sources for f in repository_folder(s.repo).glob("blobs/*")]
+    assert removable_bytes(SPEC) == size + sum(file.stat().st_size for file in files)
+
+    remove(SPEC)
+
+    assert not layers.exists()
 
 
 def test_an_original_of_one_file_gives_its_layers_too(hub: HubServer, home: Path) -> None:

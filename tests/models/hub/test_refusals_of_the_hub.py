@@ -45,6 +45,14 @@ def test_a_gated_repository_names_its_page_and_opens_with_a_token(
     assert last().phase == "done"
 
 
+def test_a_branch_that_is_not_there_or_moves_while_it_is_pulled_is_told(hub: HubServer) -> None:
+    hub.models["org/target"].commits = {"trunk": "3" * 40}
+    with pytest.raises(
+        MachineTrouble, match="org/target has no branch main, or it has just changed. Pull again"
+    ):
+        last()
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -63,11 +71,14 @@ def test_what_the_hub_answers_instead_is_reported(
         last()
 
 
-def test_a_full_disk_is_foretold(hub: HubServer) -> None:
+def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
 
-    with pytest.raises(MachineTrouble, match=r"takes 2000000\.\d GB, and .* are free"):
+    with pytest.raises(MachineTrouble, match=r"takes 2000000\.\d GB, and .* are free.* or set HF_HOME to"):
+        last()
+    monkeypatch.setenv("HF_HUB_CACHE", str(home / "cache"))
+    with pytest.raises(MachineTrouble, match="or set HF_HUB_CACHE to another disk"):
         last()
 
     assert hub.downloads() == []

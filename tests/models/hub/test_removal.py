@@ -11,6 +11,7 @@ from models.pairs.catalogue import find
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
+from models.paths import hub_cache
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
 
@@ -77,6 +78,10 @@ def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> Non
     for at, source in enumerate((small.target, large.target, small.draft)):
         place(source, f"{at + 1}" * 40, home / f"{at}")
 
+    for revision in ("main", "1" * 40):
+        with pytest.raises(NotInstalled, match="is used by qwen3-4b"):
+            remove(PairSpec("same", Source(small.target.repo, revision), None))
+
     removal = remove(large)
 
     assert removal.deleted == (large.target,)
@@ -97,6 +102,37 @@ def test_a_pair_that_was_cut_off_and_a_branch_that_leads_nowhere_are_removed(hom
 
     assert remove(spec).deleted == (spec.target,)
     assert not repository.exists()
+
+
+def test_a_branch_without_a_commit_names_no_model_and_the_finders_own_files_do_not_matter(home: Path) -> None:
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    place(other.target, "b" * 40, home / "b")
+    repository = repository_folder("org/target")
+    (repository / "refs" / "main").write_text("")
+    assert find_folder(spec.target) is None
+    with pytest.raises(NotInstalled):
+        remove(spec)
+    for folder in ("refs", "snapshots"):
+        (repository / folder / ".DS_Store").write_bytes(b"\0\0\0\1Bud1\xff")
+
+    assert remove(other).deleted == (other.target,)
+    assert not repository.exists()
+
+
+def test_a_repository_that_is_a_link_to_another_disk_is_removed_with_its_link(home: Path) -> None:
+    spec = PairSpec("tiny", Source("org/target"), None)
+    size = place(spec.target, "a" * 40, home / "a")
+    repository = repository_folder("org/target")
+    repository.rename(home / "disk")
+    repository.symlink_to(home / "disk")
+    for link in (home / "disk" / "snapshots" / ("a" * 40)).iterdir():
+        blob = link.readlink().name
+        link.unlink()
+        link.symlink_to(f"../../blobs/{blob}")
+    assert installed(spec)
+
+    assert remove(spec).freed_bytes == size
+    assert not repository.is_symlink() and not (home / "disk").exists()
 
 
 def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,6 +158,27 @@ def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> No
 
     assert remove(spec).freed_bytes == size
     assert (home / "mine.txt").read_text() == "of the person's own" and not installed(spec)
+
+
+def test_what_the_hubs_library_shares_among_repositories_is_deleted_with_the_last_that_uses_it(
+    home: Path,
+) -> None:
+    one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
+    size, _ = (place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two))
+    store = hub_cache() / "blobs" / "ab" / ("ab" * 32)
+    store.parent.mkdir(parents=True)
+    blobs = [repository_folder(s.target.repo) / "blobs" / "aaaaaaaa-model.safetensors" for s in (one, two)]
+    for blob in blobs:
+        blob.replace(store)
+        blob.symlink_to("../../blobs/ab/" + store.name)
+    weights = store.stat().st_size
+    (hub_cache() / "models--org--one" / "snapshots" / ("c" * 40)).mkdir()  # the repository stays
+
+    assert remove(one).freed_bytes == size - weights
+    assert installed(two) and not blobs[0].is_symlink()
+
+    assert removable_bytes(two) == remove(two).freed_bytes == size
+    assert not store.exists()
 
 
 def test_folders_are_never_deleted(home: Path) -> None:

@@ -20,7 +20,7 @@ from tests.models.tiny_models import make_pair
 def room(monkeypatch: pytest.MonkeyPatch, *folders: Path, less: int = 0) -> None:
     """Memory for exactly these weights."""
     needed = sum(Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu()) for folder in folders)
-    monkeypatch.setattr(engine, "_capacity", lambda: needed - less)
+    monkeypatch.setattr(engine, "capacity", lambda: needed - less)
 
 
 def alone(target: Path, *drafters: Path) -> LoadedPair:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from models.hub.incomplete import partial_file
 from models.pairs.catalogue import all_pairs, find
 from models.speed.fit import fit, memory_needed
 from models.speed.machine import Machine, this_machine
@@ -25,6 +26,19 @@ def test_a_pair_fits_is_tight_or_does_not_fit_by_memory(home: Path) -> None:
     assert fit(pair, mac(needed * 0.95)).verdict == "does not fit"
     assert fit(pair, mac(8)).why == "needs about 10.1 GB of memory, 8.0 GB can be used here"
     assert fit(find("qwen3-32b"), mac(100, disk=5)).why == "downloads 18.8 GB, 5.0 GB of disk are free"
+
+
+def test_what_an_interrupted_pull_left_needs_no_room_again(home: Path) -> None:
+    pair = find("qwen3-32b")
+    assert pair.draft is not None
+    for source, size in ((pair.target, 14 * GB), (pair.draft, 200_000_000)):
+        part = partial_file(source.repo, "a" * 64)
+        part.parent.mkdir(parents=True)
+        with part.open("wb") as file:
+            file.truncate(size)
+
+    assert fit(pair, mac(100, disk=4)).why == "downloads 4.6 GB, 4.0 GB of disk are free"
+    assert fit(pair, mac(100, disk=6)).verdict == "fits"
 
 
 def test_without_metal_weights_count_as_float32(home: Path) -> None:
