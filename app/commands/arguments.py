@@ -226,7 +226,8 @@ def print_config_problems() -> None:
 
 
 def loaded_pair(spec: PairSpec) -> "LoadedPair":
-    """Load the pair. Everything it does later must run on this thread."""
+    """Load the pair, and name the mistakes of config.toml. Everything it does must run on this thread."""
+    print_config_problems()
     with Progress() as progress:
         progress.show(f"Loading {spec.name} ...")
         pair = load(spec, progress.show)

@@ -79,7 +79,6 @@ def command(
         return run_chat(spec, settings, chat, is_kept=not temporary, welcomes=welcomes, server=client)
     if resume:
         raise BadInput("--resume opens the full screen, and there is none here.")
-    args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
 
