@@ -131,7 +131,7 @@ def _shown(key: str, value: Any) -> str:
 
 def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
-    heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]
+    heads = ["pair", ">download", ">memory", "here", "fits", "licence"]
     if chip:
         heads[5:5] = [">predicted\nplain", ">tok/s\ndrafted"]
     grid = plain_table(*heads)
