@@ -71,6 +71,9 @@ from models.paths import config_file
         ("frobnicate", "frobnicate"),
     ],
     ids=lambda part: part[:50],
+        ("pairs --json show builtin", "Give --chip and --json behind the command"),
+        ("pairs --chip M4 show builtin", "Give --chip and --json behind the command"),
+        ("config --json path", "prints no JSON"),
 )
 def test_wrong_use_is_named_in_two_lines_before_anything_is_loaded_with_exit_code_2(
     line: str, message: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
