@@ -30,7 +30,9 @@ def command(
     *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and setting.")] = 3,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Runs per prompt and setting.")
+    ] = 3,
     options: Options,
     pair: args.PairArguments,
     json: args.Json = False,
