@@ -89,6 +89,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         float(flat.get("output_multiplier", 1.0)),
         flat.get("final_logit_softcapping"),
         float(flat.get("input_embedding_scale", 1.0)),
+        SPECULATORS in config,
         flat.get("rope_is_neox_style") is False,
     )
 
