@@ -63,6 +63,7 @@ from models.paths import config_file
         ("train builtin --hours soon", "--hours is soon; it must be a number."),
         ("train builtin --hours nan", "--hours is nan; it must be at least 0.01."),
         ("bench --max-tokens 2", "Give at least 3."),
+        ("bench --draft-length 0", "--draft-length 0 is plain decoding"),
         ("bench --prompts /no/such/file", "There is no file /no/such/file."),
         ("bench --plot picture.gif", "picture.gif"),
         ("bench --plot /no/such/folder/picture.png", "there is no folder /no/such/folder."),
