@@ -79,12 +79,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         defaults = read_config().option_defaults(given)
         # config.toml's max_tokens is for answers; `complete` has a default of its own.
         completing = {name: value for name, value in defaults.items() if name != "max_tokens"}
+        # Measurements take the pair alone, so that only the command line changes what is measured.
+        pair = {name: value for name, value in defaults.items() if name == "pair"}
         code = cli(
             args=[a for a in given if a != DEBUG],
             prog_name="mlx-spec",
             standalone_mode=False,
             default_map={
                 **dict.fromkeys(("chat", "generate", "serve", "batch"), defaults),
+                **dict.fromkeys(("bench", "check", "tune"), pair),
                 "complete": completing,
             },
         )

@@ -57,7 +57,9 @@ Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, wi
 Stop = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
 ]
-AtOnce = Annotated[int, typer.Option(min=1, max=BATCH_SIZES[-1], help="Requests answered side by side.")]
+AtOnce = Annotated[
+    int, typer.Option(metavar="N", min=1, max=BATCH_SIZES[-1], help="Requests answered side by side.")
+]
 AT_ONCE = 8
 SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
 """Options that a server or batch uses where a request leaves them out."""
@@ -226,7 +228,8 @@ def print_config_problems() -> None:
 
 
 def loaded_pair(spec: PairSpec) -> "LoadedPair":
-    """Load the pair. Everything it does later must run on this thread."""
+    """Load the pair, and name the mistakes of config.toml. Everything it does must run on this thread."""
+    print_config_problems()
     with Progress() as progress:
         progress.show(f"Loading {spec.name} ...")
         pair = load(spec, progress.show)

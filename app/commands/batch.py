@@ -8,6 +8,7 @@ import typer
 
 from app.commands import arguments as args
 from app.shell import exit_codes
+from app.shell.named_file import check_place
 from app.shell.number_text import counted
 from app.shell.output import talk
 from mlx_spec.types import Options
@@ -37,7 +38,8 @@ def command(
     from app.server.batch_file import open_answers, read_requests
 
     args.print_config_problems()
-    asked = read_requests(requests)
+    asked, spec = read_requests(requests), pair.chosen()
+    check_place("OUT", answers)
     with open_answers(answers) as written:
         left = [request for request in asked if request.custom_id not in written.answered]
         if len(left) < len(asked):
@@ -45,7 +47,7 @@ def command(
         try:
             if not left:
                 return exit_codes.DONE
-            outcome = asyncio.run(answer_all(pair.chosen(), options, left, written, at_once))
+            outcome = asyncio.run(answer_all(spec, options, left, written, at_once))
         except KeyboardInterrupt:
             talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
             return exit_codes.INTERRUPTED

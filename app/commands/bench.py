@@ -30,7 +30,9 @@ def command(
     *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Runs per prompt and setting.")] = 3,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Runs per prompt and setting.")
+    ] = 3,
     options: Options,
     pair: args.PairArguments,
     json: args.Json = False,
@@ -55,6 +57,8 @@ def command(
             f"--max-tokens is {options.max_tokens}; an answer's first two tokens are not drafted. "
             f"Give at least {FEWEST_TOKENS}."
         )
+    if options.draft_length == 0:
+        raise BadInput("--draft-length 0 is plain decoding, what bench compares with. Give 1 or more.")
     if plot is not None:
         check_file("--plot", plot, SUFFIXES)
     if csv is not None:

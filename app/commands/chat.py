@@ -54,10 +54,10 @@ def command(
 
     Without a full screen (a pipe, TERM=dumb): one answer per group of lines, separated by empty lines.
     """
-    if temporary and resume:
+    if temporary and resume is not None:
         raise BadInput("--temporary begins a chat and --resume goes on with one. Give one of them.")
     client = None
-    if server:
+    if server is not None:
         from app.engine.server_client import ServerClient
 
         if pair != args.PairArguments():
@@ -74,12 +74,12 @@ def command(
     if has_screen():
         from app.tui.run import run_chat
 
-        settings, chat = Settings.of(options, keeps_seed=keeps_seed), saved_chat(resume) if resume else None
+        settings = Settings.of(options, keeps_seed=keeps_seed)
+        chat = None if resume is None else saved_chat(resume)
         welcomes = not (pair.pair or pair.target or resume or server)
         return run_chat(spec, settings, chat, is_kept=not temporary, welcomes=welcomes, server=client)
-    if resume:
+    if resume is not None:
         raise BadInput("--resume opens the full screen, and there is none here.")
-    args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
 

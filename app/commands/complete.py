@@ -65,7 +65,6 @@ def command(
         raise BadInput("There is no text to complete. Give --file FILE, or pipe the text in.")
     gap = _gap(read_prompt(None, file), at)
     documents = tuple(read_text(each) for each in open_file or ())
-    args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         if gap.after and not can_fill_in(loaded.tokenizer):
             raise BadInput(f"{spec.name} {CANNOT}")

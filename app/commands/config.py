@@ -6,6 +6,7 @@ import typer
 
 from app.commands import arguments as args
 from app.settings.config import SCHEMA, Config, read_config
+from app.shell.errors import BadInput
 from app.shell.output import data, json_data, talk
 from models.paths import config_file
 
@@ -21,6 +22,10 @@ def show(context: typer.Context, json: args.Json = False) -> None:
     They are defaults: options on the command line win.
     """
     if context.invoked_subcommand is not None:
+        if json:
+            raise BadInput(
+                "`mlx-spec config path` prints no JSON; `mlx-spec config --json` has the file too."
+            )
         return
     from app.tui.keys.keymap import default_keys
     from app.tui.run import checked

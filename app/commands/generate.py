@@ -46,7 +46,6 @@ def command(
         raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.")
     spec = pair.chosen()
     text = read_prompt(prompt, prompt_file)
-    args.print_config_problems()
     with args.tuned_pair(spec, options) as loaded:
         asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
         ended = print_answer(Session(loaded), Answer(0, asked, options, stop_texts=stops), quiet=json)

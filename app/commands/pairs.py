@@ -43,8 +43,8 @@ def list_pairs(context: typer.Context, chip: ChipName = None, json: args.Json = 
     Sizes, memory, licence, installed or not, fits here or not and why, and the speed to expect on a Mac.
     """
     if context.invoked_subcommand is not None:
-        if chip:
-            raise BadInput(f"Give --chip behind the command: mlx-spec pairs show NAME --chip '{chip}'.")
+        if chip is not None or json:
+            raise BadInput("Give --chip and --json behind the command: mlx-spec pairs show NAME --json.")
         return
     known = chosen_chip(chip)
     facts = [_facts(pair, known) for pair in all_pairs()]
@@ -131,7 +131,7 @@ def _shown(key: str, value: Any) -> str:
 
 def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
     keys = ("name", "download_bytes", "memory_bytes", "installed", "fits", "licence")
-    heads = ["pair", ">download", ">memory", "installed", "fits here", "licence"]
+    heads = ["pair", ">download", ">memory", "here", "fits", "licence"]
     if chip:
         heads[5:5] = [">predicted\nplain", ">tok/s\ndrafted"]
     grid = plain_table(*heads)

@@ -23,7 +23,7 @@ def command(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; other than localhost needs a key.")
     ] = "localhost",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes a free one.")] = 8080,
     at_once: args.AtOnce = args.AT_ONCE,
     allow_host: Annotated[
         list[str] | None,

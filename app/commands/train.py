@@ -44,7 +44,9 @@ def command(
     kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="The kind of drafter.")] = "eagle",
     tokens: Annotated[
         int | None,
-        typer.Option(min=1000, help="Tokens (or characters) of text to learn from; default 1,000,000."),
+        typer.Option(
+            metavar="N", min=1000, help="Tokens (or characters) of text to learn from; default 1,000,000."
+        ),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -54,21 +56,25 @@ def command(
         bool, typer.Option("--from-chats", help="Learn from your saved answers before its own texts.")
     ] = False,
     hours: Annotated[
-        float | None, typer.Option(min=0.01, help="End after this time, and keep the best so far.")
+        float | None,
+        typer.Option(metavar="N", min=0.01, help="End after this time, and keep the best so far."),
     ] = None,
     bits: Annotated[
-        int | None, typer.Option(help="Bits of its weights: 8 or 4; float16 if left out.")
+        int | None, typer.Option(metavar="N", help="Bits of its weights: 8 or 4; float16 if left out.")
     ] = None,
     layers: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             help="Layers of a model (default: a quarter of the target's, at most 4) or of characters (4).",
         ),
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(min=1, help="Width of a model (default: half the target's) or of characters (256)."),
+        typer.Option(
+            metavar="N", min=1, help="Width of a model (default: half the target's) or of characters (256)."
+        ),
     ] = None,
     base: Annotated[
         str | None,

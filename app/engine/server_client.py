@@ -36,11 +36,16 @@ class ServerClient:
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self.url = url.removesuffix("/").removesuffix("/v1")
-        if not self.url.startswith(("http://", "https://")):
-            raise BadInput(f"--server {url} is no address. Give one like http://localhost:8080.")
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        headers = {b"authorization": f"Bearer {key}".encode()} if key else {}
         timeout = httpx2.Timeout(QUIET_SECONDS, connect=CONNECT_SECONDS)
-        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
+        try:
+            if not self.url.startswith(("http://", "https://")):
+                raise httpx2.InvalidURL("no scheme")
+            self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout)
+        except httpx2.InvalidURL:
+            raise BadInput(
+                f"--server is {url or 'empty'}; it must be an address like http://localhost:8080."
+            ) from None
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
 
@@ -148,4 +153,4 @@ def _error_text(response: httpx2.Response) -> str:
     try:
         return str(response.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):
-        return f"status {response.status_code}"
+        return f"status {response.status_code}. Is an mlx-spec serve of this version there?"

@@ -49,11 +49,17 @@ async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
     try:
         return kind.model_validate_json(bytes(content))
     except ValidationError as error:
-        raise _problem(error.errors(include_url=False, include_input=False)[0]) from None
+        raise _problem(max(error.errors(include_url=False, include_input=False), key=_depth)) from None
+
+
+def _depth(error: Any) -> tuple[int, bool]:
+    """A value of several possible types has an error of each: the client's is the deepest one, or the one
+    whose type it has."""
+    return len(error["loc"]), not error["type"].endswith("_type")
 
 
 def _problem(error: Any) -> Problem:
-    """The first error as a sentence, with its place in the body."""
+    """An error as a sentence, with its place in the body."""
     if error["type"] == "json_invalid":
         return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
     place = ""

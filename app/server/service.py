@@ -17,6 +17,8 @@ from app.engine.protocol import Loaded, LoadFailed
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
+from app.settings.options import check_drafters
+from app.shell.errors import BadInput
 from app.shell.output import talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
@@ -69,7 +71,7 @@ def opened(
         defaults: options that a request may override.
         at_once: requests answered side by side.
         ended: called with the last event of every request except successful token counts.
-        failed: called with the reason if the pair cannot be loaded.
+        failed: called with the reason if the pair cannot be loaded, or lacks the default drafter.
     """
     loop = asyncio.get_running_loop()
 
@@ -80,7 +82,13 @@ def opened(
     def listen(event: PairEvent) -> None:
         if isinstance(event, LoadFailed):
             failed(event.message)
-        if isinstance(event, Loaded) and at_once > 1 and not event.info.batches:
+        if not isinstance(event, Loaded):
+            return
+        try:
+            check_drafters(defaults.drafter, pair.name, event.info.drafters)
+        except BadInput as error:
+            failed(str(error))
+        if at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
     def watch(asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:

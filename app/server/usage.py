@@ -34,15 +34,19 @@ def usage(answers: Sequence[tuple[QueuedRequest, TurnEnded]], n: int = 1) -> dic
 
 
 def timings(ended: TurnEnded) -> dict[str, Any]:
-    """The timings of one answer. `draft_rounds`, `draft_kind` and `seed` are our additions."""
+    """The timings of one answer. `draft_rounds`, `draft_kind` and `seed` are our additions.
+
+    As in llama.cpp the prompt's time goes up to the first token: its last piece is read in the first round.
+    """
     stats = ended.stats
+    first_round = stats.time_to_first_token - stats.prefill_seconds
     drafters = {name: count for name, count in stats.rounds_by_drafter.items() if name != "none"}
     return {
         "cache_n": stats.cached_tokens,
         "prompt_n": stats.prompt_tokens - stats.cached_tokens,
-        "prompt_ms": round(stats.prefill_seconds * 1000, 3),
+        "prompt_ms": round(stats.time_to_first_token * 1000, 3),
         "predicted_n": stats.tokens,
-        "predicted_ms": round(stats.decode_seconds * 1000, 3),
+        "predicted_ms": round(max(0.0, stats.decode_seconds - first_round) * 1000, 3),
         "predicted_per_second": round(stats.tokens_per_second, 3),
         "draft_n": stats.draft_n,
         "draft_n_accepted": stats.draft_n_accepted,

@@ -36,10 +36,36 @@ def failure(error: Exception) -> tuple[int, str]:
     return exit_codes.MACHINE_FAILED, message
 
 
+_WANTED = {
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+}
+"""Words of pydantic, which reads typer's numbers, and ours."""
+
+
+def _bad_number(error: typer.TyperException) -> str:
+    """The error of a number in the words of `OutOfRange`; empty for any other error."""
+    from pydantic import ValidationError
+
+    if not isinstance(error.__cause__, ValidationError):
+        return ""
+    found = error.__cause__.errors(include_url=False)[0]
+    wanted = found["msg"].partition(",")[0]
+    if not wanted.startswith("Input should be "):
+        return ""
+    wanted = wanted.removeprefix("Input should be ")
+    for theirs, ours in _WANTED.items():
+        wanted = wanted.replace(theirs, ours)
+    _, option, _ = error.format_message().split("'", 2)
+    return f"{option} is {found['input'] or 'empty'}; it must be {wanted}."
+
+
 def _usage(error: typer.TyperException) -> str:
     """The error in one or two lines, or the help of a group that was called without a command."""
     context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
-    message = error.format_message()
+    message = _bad_number(error) or error.format_message()
     if context is not None and message == context.get_help():
         return message
     command = context.command_path if context is not None else "mlx-spec"

@@ -205,6 +205,33 @@ def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
         assert "something else" in capfd.readouterr().err and out.read_text() == before
 
 
+@pytest.mark.parametrize("command", ["batch {given} {out}", "serve --port 0"])
+def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refuses_no_request(
+    command: str, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.jsonl"
+    count_as_measured(tiny_pair)
+    words = command.format(given=given, out=out).split()
+    assert main([*words, *tiny_pair.arguments, "--drafter", "eagle"]) == 2
+    assert "has no drafter eagle. It has: " in capfd.readouterr().err
+    assert not out.exists() or not answers(out)
+
+
+@pytest.mark.parametrize(
+    ("out", "pair", "why"),
+    [
+        ("out.jsonl", "nopair", "no pair 'nopair'"),
+        ("no/out.jsonl", "builtin", "OUT {}/no/out.jsonl: there is no"),
+    ],
+)
+def test_a_pair_or_a_place_that_is_not_there_is_named_before_a_file_is_made(
+    out: str, pair: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = write(tmp_path / "in.jsonl", [request(1, "hello")])
+    assert main(["batch", given, str(tmp_path / out), pair]) == 2
+    assert why.format(tmp_path) in capfd.readouterr().err and not (tmp_path / out).exists()
+
+
 def test_a_file_without_requests_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     given = write(tmp_path / "in.jsonl", [])
     assert main(["batch", given, str(tmp_path / "out.jsonl")]) == 2

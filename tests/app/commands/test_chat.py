@@ -103,6 +103,18 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
     assert bool(answer) == is_piped
 
 
+@pytest.mark.parametrize(
+    ("option", "why"), [("--server", "--server is empty"), ("--resume", "begins with ''")]
+)
+def test_an_empty_server_or_chat_is_refused_and_no_other_opens(
+    option: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
+    monkeypatch.setattr("app.tui.run.run_chat", lambda *given, **named: pytest.fail("it opened"))
+    assert main(["chat", option, ""]) == 2
+    assert why in capsys.readouterr().err
+
+
 def test_a_temporary_chat_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chat", "builtin", "--temporary", "--resume", "last"]) == 2
     assert "Give one of them" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """`mlx-spec doctor`: what it finds wrong, how to fix it, and what it never prints."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,12 @@ def test_neither_the_token_nor_a_password_is_printed(
     main(["doctor"])
     out, err = capfd.readouterr()
     assert "secret" not in out + err and "http://***@127.0.0.1:9" in out
+
+
+def test_a_terminal_that_only_prints_lines_is_good_to_know_and_nothing_wrong(
+    found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = found()["terminal"]
+    assert terminal["state"] == "note" and "reads and prints lines" in terminal["fix"]

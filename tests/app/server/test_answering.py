@@ -11,8 +11,9 @@ from app.engine.protocol import Answer, Answered
 from app.server.answering import KEEP_ALIVE, _frames
 from app.server.chat_completions import ChatWriter
 from app.server.request_queue import QueuedRequest
+from app.server.usage import timings
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options
+from mlx_spec.types import Options, Round
 
 NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, 0, 0, 0, ())
 ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
@@ -42,3 +43,12 @@ def test_a_stream_whose_events_bring_no_text_is_kept_alive(
     text = replace(NO_TEXT, pieces=(Piece("so", "plain"),))
     frames = asyncio.run(streamed([*[silent] * 40, text, ENDED], 0.01))
     assert frames.count(KEEP_ALIVE) >= 2 and '"so"' in "".join(frames)
+
+
+def test_the_prompts_time_goes_up_to_the_first_token_and_the_answers_time_begins_there() -> None:
+    """A short prompt is read in the first round: it would seem to take no time, and the answer too long."""
+    rounds = [Round((), 0, (5,), "none", 0.4), Round((), 0, (6,), "none", 0.1)]
+    for played, milliseconds in ((rounds, (500, 100)), (rounds[:1], (500, 0))):
+        stats = summarise(played, prompt_tokens=30, prefill_seconds=0.1)
+        found = timings(TurnEnded("ab", (5, 6), "stop", 1, stats))
+        assert (found["prompt_ms"], found["predicted_ms"]) == milliseconds

@@ -190,6 +190,24 @@ def test_what_cannot_be_done_is_refused_and_says_what(
         assert ": is" not in answer.error["message"], "a sentence has a subject"
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stop": ["x"] * 17}, "stop: List should have at most 16 items"),
+        ({"stop": ["x", ""]}, "stop[1]: String should have at least 1 character"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"text": "b"}]}]},
+            "messages[0].content[1].type: Field required",
+        ),
+    ],
+)
+def test_a_mistake_inside_a_list_is_named_although_a_text_could_stand_there(
+    change: dict[str, Any], message: str, tiny_server: RunningServer
+) -> None:
+    body = {"messages": [{"role": "user", "content": "hello"}], **change}
+    assert tiny_server.ask("/v1/chat/completions", body).error["message"].startswith(message)
+
+
 def test_a_misspelt_field_of_draft_is_named_in_a_sentence(tiny_server: RunningServer) -> None:
     answer = tiny_server.chat("hello", draft={"lenght": 3})
     assert answer.error["message"] == "draft.lenght: there is no such field."

@@ -1,5 +1,6 @@
 """The chat's engine over HTTP: the same events, and a message for every failure."""
 
+import re
 import signal
 import threading
 import time
@@ -126,12 +127,12 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
 
 
 def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(tmp_path: Path) -> None:
-    with running(tmp_path, [], program=SCRIPTED, MLX_SPEC_API_KEY="secret") as server:
+    with running(tmp_path, [], program=SCRIPTED, MLX_SPEC_API_KEY="schlüssel") as server:
         without = ServerClient(server.url)
         with pytest.raises(BadInput, match="key"):
             without.pair_name()
         without.close()
-        client = ServerClient(server.url, "secret")
+        client = ServerClient(server.url, "schlüssel")
         assert client.pair_name() == "scripted"
         client.send(ask(1, "slow", Options(max_tokens=10_000)))
         until(client, is_text)
@@ -145,8 +146,9 @@ def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(tmp_
     with pytest.raises(BadInput, match="No server answers at .*mlx-spec serve"):
         client.pair_name()
     client.close()
-    with pytest.raises(BadInput, match="no address"):
-        ServerClient("localhost:8080")
+    for url in ("localhost:8080", "", "http://", "http://[::1", "http://localhost:port"):
+        with pytest.raises(BadInput, match=re.escape(f"--server is {url or 'empty'}; it must be an address")):
+            ServerClient(url)
 
 
 def test_what_is_sent_as_the_chat_closes_leaves_no_traceback(

@@ -8,8 +8,9 @@ import pytest
 
 from app.chat.settings import Settings
 from app.cli import main
-from app.commands import chat
+from app.commands import arguments, chat
 from app.settings.config import SCHEMA, read_config
+from app.shell.errors import BadInput
 from app.tui.keys.keymap import default_keys
 from app.tui.run import checked
 from mlx_spec.types import Options
@@ -122,6 +123,25 @@ def test_the_command_line_wins_over_the_file(
     assert [options.draft_length for _, options in opened] == [5, 5, None]
     assert {options.seed for _, options in opened} == {7}, "a seed that is set is kept"
     assert opened[2][1].drafter == "none"
+
+
+@pytest.mark.parametrize("command", ["bench", "check", "tune"])
+def test_measurements_take_the_pair_of_the_file_and_nothing_else_and_name_its_mistakes(
+    command: str, write: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loaded: list[str] = []
+
+    def load(spec: PairSpec) -> None:
+        loaded.append(spec.name)
+        raise BadInput("enough")
+
+    monkeypatch.setattr(arguments, "load", lambda spec, show: load(spec))
+    write("pair = 'qwen3-8b'\nmarks = 3\n[sampling]\nmax-tokens = 1\ntemperature = 0.7")
+    for words in ([], ["builtin"]):
+        assert main([command, *words]) == 2
+        err = capfd.readouterr().err
+        assert "marks is 3; it must be true or false." in err and err.endswith("enough\n")
+    assert loaded == ["qwen3-8b", "builtin"]
 
 
 def test_a_server_has_its_own_pair_whatever_the_file_says(

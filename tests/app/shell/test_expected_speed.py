@@ -2,12 +2,13 @@
 
 import json
 import re
+import sys
 
 import pytest
 
 from app.chat.pair_facts import Facts, details
 from app.cli import main
-from models.pairs.catalogue import find
+from models.pairs.catalogue import all_pairs, find
 from models.speed import machine
 from models.speed.chips import find_chip
 from models.speed.roofline import expect
@@ -44,6 +45,17 @@ def test_a_chip_can_be_named_and_the_numbers_are_called_predicted(capfd: pytest.
     assert "drafted" in capfd.readouterr().out
     assert main(["pairs", "show", "builtin", "--chip", "M9"]) == 2
     assert "Known: M1," in capfd.readouterr().err
+
+
+def test_the_pairs_are_a_table_with_a_row_each_on_a_terminal_of_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    assert main(["pairs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(any(line.startswith(f" {pair.name} ") for line in lines) for pair in all_pairs())
 
 
 def test_pull_prints_what_to_expect_before_it_downloads(
