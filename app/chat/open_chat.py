@@ -79,7 +79,6 @@ class OpenChat:
         in_view = edited is None or edited in self.conversation.path
         if edited is not None:
             self.view.cut(edited, keep=False)
-            attachments = (*edited.attachments, *attachments)
         prompt = self.conversation.ask(text, attachments, instead_of=edited)
         if in_view:
             self.view.append(prompt)
