@@ -164,7 +164,8 @@ class Prompt(Vertical):
             self._offer_commands()  # the key came before the message about the changed text
         if self.menu.is_open:
             return self._moves_in_menu(key)
-        if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
+        sending = ("prompt.send", "prompt.at_once")
+        if not self.area.text.strip() and any(key in self.area.app.keys.of(name) for name in sending):
             self.open_pasted()  # the pasted text is the prompt
             return False
         if key == "backspace" and not self.area.text:
