@@ -140,6 +140,14 @@ def test_lines_are_no_wider_than_asked(width: int) -> None:
         assert cells((Run(text_of(line).rstrip()),)) <= width
 
 
+def test_a_table_with_more_columns_than_have_room_is_drawn_as_lines_with_all_its_cells() -> None:
+    rows = [[f"{letter}{number}" for number in range(20)] for letter in "ab"]
+    text = "\n".join(f"|{'|'.join(row)}|" for row in (rows[0], ["---"] * 20, rows[1]))
+    lines = [f"{' | '.join(row[:11])} |\n{' | '.join(row[11:])}" for row in rows]
+    assert shown(text, 57) == "\n".join(lines)
+    assert "|" not in shown(text, 58)
+
+
 def test_every_part_of_a_line_knows_its_source() -> None:
     runs = [run for line in drawn(TEXT) for run in line if run.at >= 0]
     other = [(run.text, TEXT[run.at : run.at + run.size]) for run in runs if run.size != len(run.text)]
