@@ -56,7 +56,7 @@ class Opener:
     def welcome(self) -> None:
         """Explain the built-in pair and offer real ones, as at the first start."""
         self.return_to_chat()
-        screen = FirstRunScreen(lambda text: self._prompt.area.insert(text))
+        screen = FirstRunScreen(self._prompt.write)
         self._app.push_screen(screen, lambda chosen: self.pairs(chosen) if chosen is not None else None)
 
     def sessions(self, text: str) -> None:

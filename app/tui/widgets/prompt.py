@@ -59,7 +59,7 @@ class Prompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.area = PromptArea(self._takes_key, self._takes_paste)
+        self.area = PromptArea(self._takes_key, self._folds)
         self.menu = CommandMenu()
         self.past = PastPrompts()
         self.others_wait = False
@@ -151,7 +151,12 @@ class Prompt(Vertical):
         text = self.area.text
         self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
 
-    def _takes_paste(self, text: str) -> bool:
+    def write(self, text: str) -> None:
+        """Insert a text that was typed or pasted elsewhere."""
+        if not self._folds(text):
+            self.area.insert(text)
+
+    def _folds(self, text: str) -> bool:
         """Attach a long text; return whether it was long."""
         is_long = len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES
         if is_long:
