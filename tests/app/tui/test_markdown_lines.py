@@ -194,6 +194,19 @@ def test_code_keeps_its_colours_while_it_grows() -> None:
     assert len({style for line in whole.lines for _, style in line}) == 4
 
 
+def test_the_last_line_of_a_diff_has_its_colour() -> None:
+    code = ColouredCode("diff")
+    code.show(["-old", "+new"])
+    assert code.lines == [(("-old", "$text-error"),), (("+new", "$text-success"),)]
+
+
+@pytest.mark.parametrize("language", ["console", "psql", "robotframework", "literate-haskell"])
+def test_code_in_any_language_is_drawn_whole(language: str) -> None:
+    for code in ("$ make chat", "$ ls\na.txt", "*** Test ***\nx\x0cy\nz"):
+        _, *lines = drawn(f"```{language}\n{code}\n```")
+        assert [text_of(line).strip() for line in lines] == code.split("\n")
+
+
 def test_code_of_no_known_language_is_plain() -> None:
     [_, line] = drawn("```klingon\n'x' = 1\n```")
     assert {run.styles for run in line} == {(BLOCK,)}
