@@ -79,7 +79,6 @@ class OpenChat:
         in_view = edited is None or edited in self.conversation.path
         if edited is not None:
             self.view.cut(edited, keep=False)
-            attachments = (*edited.attachments, *attachments)
         prompt = self.conversation.ask(text, attachments, instead_of=edited)
         if in_view:
             self.view.append(prompt)
@@ -229,7 +228,7 @@ class OpenChat:
         asked = Answer(0, tuple(messages), options, tuple(documents), begun=message.text)
         request = self.link.send(self._asker, asked)
         self.running = AnswerInProgress(request, prompt, message, log, options.max_tokens)
-        self.context.latest = None
+        self.count_context()  # estimated: the engine says how long a prompt is only while it reads a long one
         self.view.show()
 
     def _advance(self, running: AnswerInProgress, event: TurnEvent) -> None:

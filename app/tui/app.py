@@ -33,7 +33,7 @@ from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
-from app.tui.screens.question import QuestionScreen, ask
+from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, kept, readable
@@ -240,7 +240,7 @@ class ChatApp(Program):
         """Leave, after asking about downloads and messages that could not be saved."""
         if isinstance(self.screen, UnsavedScreen):
             self.leave()
-        elif not isinstance(self.screen, QuestionScreen):
+        elif not self.leaving.says_yes():
             self.run_worker(self._leave_after_asking(), group="leave", exclusive=True)
 
     async def _leave_after_asking(self) -> None:

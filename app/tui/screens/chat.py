@@ -218,8 +218,11 @@ class ChatScreen(SelectingScreen[None]):
         self.transcript.follow()
 
     def action_browse(self) -> None:
-        self.transcript.focus()
-        self.transcript.action_select(0)
+        if self.state.conversation.path:
+            self.transcript.focus()
+            self.transcript.action_select(0)
+        else:
+            self.view.note("There are no messages yet. Send a prompt first.", "mistake")
 
     def action_stop_or_back(self) -> None:
         if self.state.link.tuning is not None or self.state.running is not None:

@@ -121,12 +121,18 @@ The same prompts without and with drafting, one after the other on the same engi
         return True
 
     async def action_stop(self) -> None:
-        if self.progress is None:
+        progress, link = self.progress, self.app.link
+        if progress is None:
             self.dismiss()
-        elif self.progress.run is None:  # what differs is being explained
-            await self._end(self.progress)
+        elif progress.run is None:  # what differs is being explained
+            await self._end(progress)
+        elif progress.broken_off:  # a busy engine may take long to stop
+            self.dismiss()
         else:
-            self.progress.stop()
+            if link.tuning is not None:
+                link.skip_tuning()
+            progress.stop()
+            self._view.show_message(self.app.keys.fill_in("Stopping. {compare.stop} goes back meanwhile."))
 
     async def action_again(self) -> None:
         assert self.plan is not None, "the key is not offered without one"

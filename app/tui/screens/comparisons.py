@@ -51,6 +51,9 @@ class ComparisonsScreen(OpenedScreen[None]):
         if not self.asks and self.is_active:  # false for a second Enter in one read
             self.app.push_screen(CompareScreen(record=self.records[event.option_index]))
 
+    def applies(self, action: str) -> bool:
+        return action != "delete" or bool(self.records)
+
     def action_delete(self) -> None:
         place = self.query_one(OptionList).highlighted
         if place is not None:
@@ -75,6 +78,7 @@ class ComparisonsScreen(OpenedScreen[None]):
         if not kept.records:
             title = self.app.keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
             self.query_one("#comparison-summary", Static).update(Content(""))
+        self.refresh_bindings()
         bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{title}{bad}"))
 

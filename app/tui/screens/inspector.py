@@ -12,6 +12,7 @@ from app.engine.events import DraftRound
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.token_text import round_sentence, round_text
 
 REFRESH_SECONDS = 0.25
@@ -58,7 +59,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         yield Static(id="rounds-title")
         yield Static(id="rounds-text")
         yield Static(id="rounds-sentence")
-        yield OptionList(markup=False, id="rounds")
+        yield ItemList(markup=False, id="rounds")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

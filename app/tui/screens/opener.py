@@ -56,7 +56,7 @@ class Opener:
     def welcome(self) -> None:
         """Explain the built-in pair and offer real ones, as at the first start."""
         self.return_to_chat()
-        screen = FirstRunScreen(lambda text: self._prompt.area.insert(text))
+        screen = FirstRunScreen(self._prompt.write)
         self._app.push_screen(screen, lambda chosen: self.pairs(chosen) if chosen is not None else None)
 
     def sessions(self, text: str) -> None:
@@ -74,12 +74,14 @@ class Opener:
         self._app.push_screen(PairsScreen(chosen), self.use)
 
     def use(self, pair: Pair | None) -> None:
-        """Answer with this pair from here on; None changes nothing."""
+        """Answer with this pair from here on, loaded again if that failed; None changes nothing."""
         chat = self._app.state
         if pair is not None and chat.link.is_served:
             text = f"The server answers with its own pair. For {pair.name} here: mlx-spec chat {pair.name}."
             chat.view.note(text, "mistake")
-        elif pair is not None and pair.spec != chat.link.pair:
+        elif pair is not None and pair.spec == chat.link.pair and chat.link.state in ("loading", "ready"):
+            chat.view.note(f"{pair.name} is in use already.")
+        elif pair is not None:
             chat.view.note(f"Opening {pair.name}. The conversation goes on with it.")
             chat.use(pair.spec)
 

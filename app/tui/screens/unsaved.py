@@ -12,7 +12,7 @@ from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.program import Program
-from app.tui.screens.question import LineScreen, ask
+from app.tui.screens.question import LineScreen, QuestionScreen, ask
 
 
 class UnsavedScreen(LineScreen[Path]):
@@ -49,6 +49,16 @@ class Leaving:
         self._app = app
         self._was_told = False
         """The person was told about unsaved messages, and leaves anyway."""
+        self._asks = False
+        """The question about downloads is open."""
+
+    def says_yes(self) -> bool:
+        """Answer the question in view: the one about downloads with yes, another with no."""
+        screen, is_yes = self._app.screen, self._asks
+        if not isinstance(screen, QuestionScreen):
+            return False
+        screen.dismiss(is_yes)
+        return is_yes
 
     async def agreed(self) -> bool:
         """Ask what is necessary; return whether to leave. Await it in a worker."""
@@ -56,7 +66,10 @@ class Leaving:
         if jobs := app.pulls.unfinished:
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
             kept = "What came is kept, and the next start offers the rest."
-            if not await ask(app, f"{what} being downloaded. Leave? {kept}", "Leave", "Stay"):
+            self._asks = True
+            leaves = await ask(app, f"{what} being downloaded. Leave? {kept}", "Leave", "Stay")
+            self._asks = False
+            if not leaves:
                 return False
         app.state.save()
         history = app.state.history

@@ -56,10 +56,12 @@ class ColouredCode:
             self._begin = later
 
     def _coloured(self, texts: list[str]) -> list[Coloured]:
+        plain: list[Coloured] = [((text, ""),) for text in texts]
         if self._lexer is None:
-            return [((text, ""),) for text in texts]
+            return plain
         lines: list[list[tuple[str, str]]] = [[]]
-        for _, kind, text in self._lexer.get_tokens_unprocessed("\n".join(texts)):
+        # Some lexers colour, or even return, a line only with its end: diff, console.
+        for _, kind, text in self._lexer.get_tokens_unprocessed("".join(f"{text}\n" for text in texts)):
             while kind is not None and kind not in COLOURS:
                 kind = kind.parent
             style = COLOURS[kind] if kind is not None else ""
@@ -71,7 +73,9 @@ class ColouredCode:
                     last[-1] = last[-1][0] + part, last[-1][1]
                 elif part:
                     last.append((part, style))
-        return [tuple(line) for line in lines]
+        coloured = [tuple(line) for line in lines[: len(texts)]]
+        # A few split lines at other characters too.
+        return coloured if ["".join(part for part, _ in line) for line in coloured] == texts else plain
 
 
 def _lexer(language: str) -> Lexer | None:

@@ -15,6 +15,8 @@ from models.size_text import size_text
 SAMPLES_SHOWN = 8
 POSITIONS_SHOWN = 8
 
+CONTINUES = "/continue goes on while it is last"
+
 NEARLY_FULL = 0.8
 """Share of the context in use above which it is highlighted."""
 
@@ -60,9 +62,9 @@ def stored_line(message: ChatMessage) -> str:
     if facts is None:
         return ""
     if facts.finish is None:
-        return "not finished: /continue goes on with it"
+        return f"not finished{SEPARATOR}{CONTINUES}"
     if facts.stats is None or facts.finish == "failed":
-        return "incomplete: /continue goes on with it"
+        return f"incomplete{SEPARATOR}{CONTINUES}"
     line = stats_line(facts.stats, facts.finish, facts.options.max_tokens)
     return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
 

@@ -135,6 +135,9 @@ class Page:
     def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
         rows = [row.children for part in node.children for row in part.children]
         texts = [[self._inline(cell, self._styles) for cell in row] for row in rows]
+        if len(rows[0]) > (width + len(_BETWEEN)) // (1 + len(_BETWEEN)):  # not even a cell for each column
+            joined = ([run for cell in row for run in (*cell, Run(" | "))][:-1] for row in texts)
+            return [line for runs in joined for line in wrapped(runs, width)]
         widths = _columns([max(cells(row[n]) for row in texts) for n in range(len(rows[0]))], width)
         out: list[Line] = []
         for row, runs in zip(rows, texts, strict=True):

@@ -55,7 +55,7 @@ class MessageActions:
         """Put a prompt back into the input; sending it begins a new branch."""
         self._idle("edit")
         prompt = self._prompt()
-        self._unsent.begin_editing(prompt.text)
+        self._unsent.begin_editing(prompt)
         self._chat.editing = prompt
         self._transcript.select(None)
         self._chat.view.show()

@@ -59,7 +59,7 @@ class Prompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.area = PromptArea(self._takes_key, self._takes_paste)
+        self.area = PromptArea(self._takes_key, self._folds)
         self.menu = CommandMenu()
         self.past = PastPrompts()
         self.others_wait = False
@@ -151,7 +151,12 @@ class Prompt(Vertical):
         text = self.area.text
         self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
 
-    def _takes_paste(self, text: str) -> bool:
+    def write(self, text: str) -> None:
+        """Insert a text that was typed or pasted elsewhere."""
+        if not self._folds(text):
+            self.area.insert(text)
+
+    def _folds(self, text: str) -> bool:
         """Attach a long text; return whether it was long."""
         is_long = len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES
         if is_long:
@@ -164,7 +169,8 @@ class Prompt(Vertical):
             self._offer_commands()  # the key came before the message about the changed text
         if self.menu.is_open:
             return self._moves_in_menu(key)
-        if key in self.area.app.keys.of("prompt.send") and not self.area.text.strip():
+        sending = ("prompt.send", "prompt.at_once")
+        if not self.area.text.strip() and any(key in self.area.app.keys.of(name) for name in sending):
             self.open_pasted()  # the pasted text is the prompt
             return False
         if key == "backspace" and not self.area.text:

@@ -210,6 +210,7 @@ class Transcript(VerticalScroll, can_focus=True):
     def _show_welcome(self) -> None:
         """Show the welcome, in the middle, if the conversation is empty; else hide it."""
         is_empty = not self._ids
+        self.can_focus = not is_empty  # its keys would swallow what is typed
         self.styles.align = ("center", "middle") if is_empty else ("left", "top")
         if is_empty == self.is_anchored:
             self.anchor(not is_empty)  # anchored content is at the bottom

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import asdict, replace
 
 from app.chat.open_chat import OpenChat
+from app.history.records import ChatMessage
 from app.history.store import History
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
 from app.shell.errors import AppError
@@ -29,12 +30,13 @@ class UnsentPrompts:
         self._keep([Unsent(self._prompt.area.text)])
         return self._prompt.stash()
 
-    def begin_editing(self, text: str) -> None:
+    def begin_editing(self, prompt: ChatMessage) -> None:
         if self._chat.editing is None:
             self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())
         else:
             self.stash()
-        self._prompt.fill(text)
+        self._prompt.fill(prompt.text)
+        self._prompt.attach(*prompt.attachments)
 
     def leave_editing(self) -> None:
         """Restore what was written before the edit; Up brings the edited text back."""

@@ -114,6 +114,29 @@ async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenCha
         assert files.files == ()
 
 
+async def test_the_files_of_an_edited_prompt_are_shown_go_along_once_and_can_be_taken_away(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("/attach sub/my notes.txt")
+        files = chat.app.chat.query_one(AttachmentList)
+        await chat.until(lambda: len(files.files) == 1)
+        await chat.ask("echo @notes.md ")
+        await chat.edit()
+        assert [file.name for file in files.files] == ["my notes.txt", "notes.md"]
+        await chat.press("x", "enter")
+        await chat.until(lambda: chat.prompts == ["echo @notes.md x"] and bool(chat.answers))
+        assert "|2 documents" in chat.answers[-1].text
+        await chat.edit()
+        await chat.press("escape")
+        await chat.until(lambda: not chat.app.state.editing and not files.files)
+        await chat.edit()
+        chat.area.load_text("")
+        await chat.press("backspace", "backspace", *"echo", "enter")
+        await chat.until(lambda: chat.prompts == ["echo"] and bool(chat.answers))
+        assert "|0 documents" in chat.answers[-1].text
+
+
 def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(folder: Path) -> None:
     paths = files_below(folder)
     assert paths == ["notes.md", "picture.png", "sub/my notes.txt"]

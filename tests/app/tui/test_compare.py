@@ -15,6 +15,7 @@ from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.race import Bars
+from models.paths import data_folder
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -86,6 +87,27 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
         chat.app.opener.return_to_chat()
+        assert (await chat.ask("hello")).text
+
+
+async def test_a_comparison_is_stopped_while_the_engine_measures_and_left_while_it_hears_nothing(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(pair="untuned") as chat:
+        await chat.until(lambda: chat.app.link.tuning is not None)
+        await chat.type("/compare all")
+        screen = await chat.reached(CompareScreen)
+        await chat.press("escape")
+        await chat.noticed("Measuring was skipped")
+        await chat.until(lambda: screen.progress is None)
+    async with open_chat(pair="slow to load") as chat:
+        await chat.type("/compare all")
+        await chat.reached(CompareScreen)
+        await chat.press("escape")
+        await chat.shows("Stopping. Esc goes back meanwhile.")
+        await chat.press("escape")
+        await chat.back_in_chat()
+        (data_folder() / "load").touch()
         assert (await chat.ask("hello")).text
 
 

@@ -77,7 +77,11 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
         await chat.shows("context 0")
         await chat.type("/resume last")
         await chat.shows("context ~103/4096 (3%)")
-        await chat.until(lambda: any("not finished" in answer.stats for answer in chat.answers))
+        await chat.until(
+            lambda: any(
+                "not finished · /continue goes on while it is last" in answer.stats for answer in chat.answers
+            )
+        )
         await chat.type("/continue")
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")

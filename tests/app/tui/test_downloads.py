@@ -129,7 +129,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         assert job.state == "running"
         await chat.press("ctrl+q")
         await chat.reached(QuestionScreen)
-        await chat.press("y")
+        await chat.press("ctrl+q")
         await chat.until(lambda: chat.app._exit)
     assert job.state == "cancelled"
     hub.stall_after.clear()

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from app.engine.protocol import LoadFailed
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.test_chat import TEXT
 
@@ -64,3 +65,17 @@ async def test_a_pair_that_cannot_load_is_told_once_with_what_to_do(open_chat: O
     async with open_chat(pair="absent") as chat:
         await chat.until(lambda: chat.app.link.state == "failed" and bool(chat.notices))
         assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
+
+
+async def test_a_pair_that_could_not_load_is_loaded_again_when_chosen_again_and_one_in_use_says_so(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.type("/use builtin")
+        await chat.until(lambda: chat.app.link.state == "ready" and chat.app.link.pair.name == "builtin")
+        await chat.type("/use builtin")
+        await chat.noticed("builtin is in use already.")
+        chat.app.link._pass_on(LoadFailed("A file is missing."))
+        await chat.shows("builtin not loaded")
+        await chat.type("/use builtin")
+        await chat.shows("● builtin")

@@ -113,6 +113,14 @@ async def test_an_answer_stopped_while_the_prompt_was_read_has_its_context_no_fi
         await chat.shows("stopped by you before the first token", "context ~1/4096")
 
 
+async def test_the_context_in_use_has_the_prompt_before_the_engine_has_counted_it(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(pair="untuned") as chat:
+        await chat.type("x" * 400)
+        await chat.shows("context ~100/4096")
+
+
 async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")

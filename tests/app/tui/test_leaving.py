@@ -4,6 +4,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
+from app.tui.screens.question import QuestionScreen
 from app.tui.screens.unsaved import UnsavedScreen
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -22,6 +23,16 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
         opened.app.leave()  # by a signal: nobody can be asked
     assert opened.app.unsaved == 4 and opened.app.leaving.rescue == tmp_path / "hello.md"
     assert (tmp_path / "hello.md").read_text().count(TEXT) == 2
+
+
+async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        dialog, given = QuestionScreen("Delete it?", "Delete", "Keep"), []
+        opened.app.push_screen(dialog, given.append)
+        await opened.reached(QuestionScreen)
+        await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
+        assert given == [False]
 
 
 async def test_leaving_with_messages_that_are_not_saved_asks_and_offers_a_file_for_them(

@@ -140,6 +140,14 @@ def test_lines_are_no_wider_than_asked(width: int) -> None:
         assert cells((Run(text_of(line).rstrip()),)) <= width
 
 
+def test_a_table_with_more_columns_than_have_room_is_drawn_as_lines_with_all_its_cells() -> None:
+    rows = [[f"{letter}{number}" for number in range(20)] for letter in "ab"]
+    text = "\n".join(f"|{'|'.join(row)}|" for row in (rows[0], ["---"] * 20, rows[1]))
+    lines = [f"{' | '.join(row[:11])} |\n{' | '.join(row[11:])}" for row in rows]
+    assert shown(text, 57) == "\n".join(lines)
+    assert "|" not in shown(text, 58)
+
+
 def test_every_part_of_a_line_knows_its_source() -> None:
     runs = [run for line in drawn(TEXT) for run in line if run.at >= 0]
     other = [(run.text, TEXT[run.at : run.at + run.size]) for run in runs if run.size != len(run.text)]
@@ -184,6 +192,19 @@ def test_code_keeps_its_colours_while_it_grows() -> None:
     whole.show(code)
     assert grown.lines == whole.lines
     assert len({style for line in whole.lines for _, style in line}) == 4
+
+
+def test_the_last_line_of_a_diff_has_its_colour() -> None:
+    code = ColouredCode("diff")
+    code.show(["-old", "+new"])
+    assert code.lines == [(("-old", "$text-error"),), (("+new", "$text-success"),)]
+
+
+@pytest.mark.parametrize("language", ["console", "psql", "robotframework", "literate-haskell"])
+def test_code_in_any_language_is_drawn_whole(language: str) -> None:
+    for code in ("$ make chat", "$ ls\na.txt", "*** Test ***\nx\x0cy\nz"):
+        _, *lines = drawn(f"```{language}\n{code}\n```")
+        assert [text_of(line).strip() for line in lines] == code.split("\n")
 
 
 def test_code_of_no_known_language_is_plain() -> None:

@@ -36,6 +36,11 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
         await chat.press("enter")
         await chat.until(lambda: len(chat.answers) == 2)
         assert chat.prompts == ["echo", LONG]
+        await chat.stream()
+        await paste(chat, LONG)
+        await chat.press("ctrl+b")
+        await chat.settled()
+        assert chat.prompts == ["echo", LONG, "slow", LONG]
 
 
 async def test_a_long_paste_is_opened_by_a_key_or_a_click(open_chat: OpenChat) -> None:

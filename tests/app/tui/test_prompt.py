@@ -140,6 +140,18 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         await chat.until(lambda: chat.area.text == "/temperature ")
 
 
+async def test_before_the_first_prompt_tab_leads_nowhere_and_what_is_typed_is_not_lost(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.press("tab", *"he", "shift+tab", *"llo")
+        await chat.until(lambda: chat.area.text == "hello")
+        await chat.noticed("There are no messages yet.")
+        await chat.ask("hello")
+        await chat.press("tab")
+        assert chat.app.focused is chat.app.chat.transcript
+
+
 async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.shows("pairs")

@@ -75,6 +75,13 @@ def test_an_answer_left_before_its_end_counts_the_tokens_of_its_rounds() -> None
     assert (log.tokens, round(log.seconds, 3)) == (4, 0.05)
 
 
+async def test_the_newest_round_is_in_sight_below_a_sentence_of_two_lines(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 20)) as chat:
+        log = log_of(*[drafted(1)] * 40)
+        await chat.push(InspectorScreen(lambda: [log]))
+        await chat.shows("Round 40: model drafted", "\n   40 ")
+
+
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24), process=True) as chat:
         await chat.type("read")

@@ -12,7 +12,7 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_compare import compared
 
 
@@ -60,7 +60,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 2 tokens"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.press("escape", "d", "y")
-        await chat.until(lambda: store.kept().records == ())
+        await chat.until(lambda: store.kept().records == () and "Esc Back" in keys_shown(chat))
+        await chat.until(lambda: "Delete" not in keys_shown(chat))
         assert store.last_speeds() == {}
 
 
