@@ -248,6 +248,22 @@ def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
     assert [texts[one.number] for one in (first, *others)] == wanted
 
 
+def test_a_text_that_left_while_longer_ones_went_on_is_continued_from_what_was_read_of_it():
+    engine = engine_of(one_layer(), context_limit=512)
+    rows = engine.rows()
+    first = rows.add(prompt(20, 1), Options(max_tokens=4))
+    for i in range(3):
+        rows.add(prompt(60, 2 + i), Options(max_tokens=40))
+    while not first.ended:
+        rows.step()
+    for _ in range(3):
+        rows.step()
+    again = rows.add([*first.tokens, 3], Options(max_tokens=8))
+    while rows.busy:
+        rows.step()
+    assert again.cached_tokens == 23 and again.tokens[25:] == text(engine, again.tokens[:25], max_tokens=8)
+
+
 def test_a_recurrent_target_writes_one_text_after_another():
     engine = Engine(build("qwen3_5"), context_limit=512)
     assert engine.rows().most == 1
