@@ -54,6 +54,7 @@ def test_two_parts_of_an_answer_have_the_numbers_of_one_answer():
         assert getattr(both, name) == pytest.approx(value), name
     stopped_at_once = joined(parts[0], summarise([]), first)
     assert stopped_at_once.tokens_per_second == pytest.approx(parts[0].tokens_per_second)
+    assert joined(summarise([]), summarise([]), []) == summarise([])
 
 
 def test_importing_the_package_loads_no_mlx_until_an_engine_is_asked_for():
