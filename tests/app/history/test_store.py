@@ -191,7 +191,9 @@ def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, ver
         connection.execute(f"INSERT INTO chats ({columns}) VALUES ({marks})", values)
     connection.commit()
     connection.close()
+    path.chmod(0o644)
     history = History(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert history.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     history.save([chat()], branching())
     assert [row.chat.id for row in history.chats()] == ["c1", "new", "old"][: 3 if version else 1]
