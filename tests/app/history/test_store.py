@@ -48,6 +48,18 @@ def test_branches_are_kept_in_the_order_they_were_written(history: History) -> N
     assert [m.id for m in ring.path("a")] == ["b", "a"]
 
 
+def test_messages_are_read_behind_their_parents_whatever_was_written_first(history: History) -> None:
+    history.save([chat()], [answer("a2", "p2"), prompt("p2", "later", "a1")])
+    history.save([chat()], [prompt("p1", "first"), answer("a1", "p1"), answer("lost", "gone")])
+    assert [message.id for message in history.messages(history.find("c1"))] == [
+        "p1",
+        "a1",
+        "p2",
+        "a2",
+        "lost",
+    ]
+
+
 def test_all_chats_are_listed_however_many(history: History) -> None:
     many = [f"c{n}" for n in range(501)]
     history.save([chat(name) for name in many], [prompt(f"p{name}", "x", chat_id=name) for name in many])
