@@ -54,6 +54,13 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
 
 
+async def test_messages_that_no_longer_fit_the_context_are_told_of_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        for _ in range(2):
+            await chat.ask("long")
+        assert sum("does not read the oldest 2 messages" in notice for notice in chat.notices) == 1
+
+
 async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.press("f3")
