@@ -81,33 +81,6 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(saved(tmp_path)) == 1
 
 
-async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_answer_for_the_model(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as opened:
-        await opened.type("read")
-        await opened.until(lambda: opened.app.state.running is not None)
-        await opened.type("/new")
-        await opened.until(lambda: opened.app.state.running is None)
-        await opened.type("/resume last")
-        await opened.until(lambda: texts(opened) == ["read"])
-        assert (await opened.ask("echo")).text.startswith("read||echo|")
-
-
-async def test_a_history_removed_under_a_chat_begins_anew_with_all_of_it(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    async with open_chat() as opened:
-        await opened.ask("hello")
-        await opened.until(lambda: opened.app.history.flush() == 0 and bool(saved(tmp_path)))
-        for file in tmp_path.glob("history.db*"):
-            file.unlink()
-        await opened.ask("echo")
-        await opened.noticed("was moved or removed")
-    ((_, messages),) = saved(tmp_path)
-    assert [message.text for message in messages[:3]] == ["hello", TEXT, "echo"]
-
-
 @pytest.mark.parametrize("resume", [None, "last"])
 async def test_the_last_chat_may_be_found_before_there_is_a_place_to_show_it(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, resume: str | None
