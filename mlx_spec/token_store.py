@@ -82,6 +82,5 @@ def arranged(documents: Iterable[ArrayLike]) -> UInt32[np.ndarray, "2 n"]:
 
 def _shared(a: bytes, b: bytes) -> int:
     """Tokens at the beginning of both."""
-    length = min(len(a), len(b))
-    different = (i for i in range(0, length, _WIDTH) if a[i : i + _WIDTH] != b[i : i + _WIDTH])
-    return next(different, length) // _WIDTH
+    different = (i for i in range(0, len(a), _WIDTH) if a[i : i + _WIDTH] != b[i : i + _WIDTH])
+    return next(different, len(a)) // _WIDTH

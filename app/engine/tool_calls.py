@@ -68,7 +68,7 @@ class ToolCallReader:
             self._inside = not self._inside
         if self._inside:
             return passed
-        begun = max((n for n in range(len(mark)) if self._text.endswith(mark[:n])), default=0)
+        begun = max(n for n in range(len(mark)) if self._text.endswith(mark[:n]))
         passed, self._text = passed + self._text[: len(self._text) - begun], mark[:begun]
         return passed
 

@@ -23,6 +23,7 @@ from app.history.records import (
     options_from,
     options_value,
 )
+from app.history.tree import parents_first
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.output import talk
 
@@ -64,7 +65,7 @@ ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
 {", ".join(f"{name} = excluded.{name}" for name in _FACTS)}
 """
 
-_SELECT_MESSAGE = f"SELECT {', '.join(_MESSAGE)} FROM messages"
+_SELECT_MESSAGES = f"SELECT {', '.join(_MESSAGE)} FROM messages WHERE chat = ? ORDER BY number"
 _SELECT_ROWS = f"""
 SELECT {", ".join(f"c.{name}" for name in _CHAT)},
 (SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
@@ -164,9 +165,8 @@ class History:
         return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
-        """All messages of a chat, every branch, in the order they were written."""
-        rows = self.connection.execute(f"{_SELECT_MESSAGE} WHERE chat = ? ORDER BY number", (chat.id,))
-        return [_message_from(row) for row in rows]
+        """All messages of a chat, every branch, in the order they were written, parents first."""
+        return parents_first(map(_message_from, self.connection.execute(_SELECT_MESSAGES, (chat.id,))))
 
     def answers(self) -> dict[str, str]:
         """The answers of each chat that is not deleted, every branch, in the order they were written."""

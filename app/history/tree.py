@@ -44,3 +44,16 @@ class MessageTree(dict[str | None, ChatMessage]):
 
     def _parent(self, message: ChatMessage) -> str | None:
         return message.parent if message.parent in self else None
+
+
+def parents_first(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages in their order, but each behind its parent: a new file may begin with the latest ones."""
+    rest: dict[str | None, ChatMessage] = {message.id: message for message in messages}
+    out: list[ChatMessage] = []
+    for message in [*rest.values()]:
+        path, place = list[ChatMessage](), message.id
+        while above := rest.pop(place, None):
+            path.append(above)
+            place = above.parent
+        out += reversed(path)
+    return out

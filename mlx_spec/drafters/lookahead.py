@@ -58,8 +58,6 @@ class LookaheadDrafter(Drafter):
         return (self._candidate,) if self.trees else ()
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        if not (self.trees and depth):
-            return Draft.none(len(self._window))
         if self._known is None:
             self._known = mx.zeros((verifier.vocab, self._guesses, self._rows), mx.int32)
             self._turn = mx.zeros((verifier.vocab,), mx.int32)

@@ -29,6 +29,7 @@ from app.engine.events import (
     ToolCall,
     TurnEnded,
     TurnEvent,
+    TurnsDropped,
 )
 from app.engine.process import serve
 from app.engine.protocol import Answer
@@ -90,6 +91,8 @@ class ScriptedSession:
             self.crash()
         if said == f"fail at {self.answers}":
             raise MemoryError
+        if said == "long":
+            yield TurnsDropped(2)
         if said == "lost":
             raise RankLost("Another Mac is gone.")
         if said == "refuse":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlx_spec import Engine
+from mlx_spec import Engine, Options
 from mlx_spec import calibrate as measuring
 from mlx_spec.arrays import Length
 from mlx_spec.calibrate import FIRST, Calibration
@@ -89,6 +89,15 @@ def test_measuring_leaves_no_rows_of_its_made_up_text():
     for _ in Calibration(engine).run(60.0):
         break
     assert text(engine, ids, max_tokens=20) == wanted
+
+
+def test_no_head_has_the_made_up_text_read_either():
+    engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
+    engine.pretend_cached([1] * 300)
+    rows = engine.rows()
+    made_up = rows.add([1] * 300, Options(drafter="eagle"))
+    rows.step()
+    assert made_up.cached_tokens == 299
 
 
 @pytest.mark.parametrize("limit", [2, 3, 10])

@@ -36,11 +36,14 @@ def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(now, prompts, lo
     while not running.rounds:
         rows.step()
     others = [rows.add(prompt(2100 // prompts, 2 + i), Options(max_tokens=5)) for i in range(prompts)]
+    before_them = len(running.rounds)
     while not (running.ended or all(one.begun for one in others)):
         before = now[0]
         rows.step()
         gaps.append(now[0] - before)
     assert longest - 0.01 < max(gaps) <= longest + 1e-3 and sum(gaps) > 7
+    beside_them = running.rounds[before_them:]
+    assert beside_them and not any(one.steady for one in beside_them), "their time is not a round's alone"
 
 
 @pytest.mark.parametrize("streamed", [False, True])

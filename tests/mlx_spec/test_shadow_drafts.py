@@ -72,10 +72,10 @@ def test_shadow_drafts_change_nothing_and_a_copy_of_the_target_is_always_right(t
     assert policy.accepted and all(accepted == drafted for accepted, drafted in policy.accepted)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
-def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(temperature):
+@pytest.mark.parametrize(("temperature", "rule"), [(0.0, "coupled"), (0.9, "coupled"), (0.9, "block")])
+def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(temperature, rule):
     engine = engine_of(tiny_llama(1), context_limit=512)
-    options = Options(max_tokens=TOKENS, temperature=temperature, seed=3)
+    options = Options(max_tokens=TOKENS, temperature=temperature, verify=rule, seed=3)
     written = PROMPT + tokens(engine.generate(PROMPT, options))
     book = Verifier(options, engine.target.vocab)
 
@@ -84,7 +84,8 @@ def test_a_shadow_draft_tells_of_each_token_whether_it_would_have_been_drafted(t
         return context, BatchVerifier([book], context.tokens, context.length, 0)
 
     judge = engine_of(other(), context_limit=512)
-    choices = [judge.next_scores(written[:end], options) for end in range(len(PROMPT), len(written))]
+    guessing = options if rule == "coupled" else Options()  # its noise is used up: the likeliest tokens
+    choices = [judge.next_scores(written[:end], guessing) for end in range(len(PROMPT), len(written))]
     wanted = [mx.argmax(x).item() == token for x, token in zip(choices, written[len(PROMPT) :], strict=True)]
     for count in (1, 4, 11):
         drafter = ModelDrafter(other())

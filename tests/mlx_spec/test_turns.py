@@ -253,6 +253,9 @@ def test_a_round_is_read_one_round_late(engine, monkeypatch):
     list(engine.generate(prompt(9, 1), Options(max_tokens=24, drafter="model", draft_length=2)))
     drafted = ["draft", "draft", "round"]
     assert order[:13] == ["round", "read", *drafted, *drafted, "read", *drafted, "read"]
+    order.clear()
+    text(engine, prompt(9, 2), max_tokens=24, drafter="none")
+    assert order.count("read") == order.count("round") + order.count("draft") == 24, "none is in vain"
 
 
 @pytest.mark.parametrize("length", [1, 2, 64, 65, 90])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from mlx_lm.tokenizer_utils import TokenizerWrapper
 from mlx_lm.utils import load_tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from app.engine.chat_prompt import FillIn
 from app.engine.events import TurnEnded
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 
 
 def tokenizer(folder: Path, *special: str) -> TokenizerWrapper:
+    """It begins every prompt with the first of `SPECIAL`, as Llama's do."""
     make_tokenizer(folder, special=(*SPECIAL, *special))
-    return load_tokenizer(folder)
+    found, begin = load_tokenizer(folder), SPECIAL[0]
+    marks = [(begin, found.convert_tokens_to_ids(begin))]
+    begins = TemplateProcessing(single=f"{begin} $A", special_tokens=marks)  # type: ignore[arg-type]
+    found.backend_tokenizer.post_processor = begins
+    return found
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each.before)
@@ -36,7 +42,7 @@ def test_the_texts_stand_between_the_marks_of_the_model(tmp_path: Path, format_:
     assert [ids.count(token) for token in one.values()] == [1] * len(marks), "a mark in a text is text"
     pieces = (format_.before + gap.before, format_.after + gap.after)
     shown = "".join(pieces) + format_.middle if format_.middle else "".join(reversed(pieces))
-    assert found.decode(ids) == shown
+    assert found.decode(ids) == SPECIAL[0] + shown
     assert set(one.values()) <= fill_in_stops(found)
 
 

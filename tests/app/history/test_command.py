@@ -9,7 +9,8 @@ import pytest
 
 from app.cli import main
 from app.history.database import history_file
-from app.history.export import FORMAT, as_json, as_markdown
+from app.history.export import FORMAT, as_json, as_markdown, fenced
+from app.history.records import Attachment
 from app.history.store import History
 from mlx_spec.types import Options
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
@@ -66,6 +67,7 @@ def test_markdown_shows_the_branch_in_view() -> None:
     assert "The target decides" not in text and "3 messages of other branches" in text
     assert "File notes.md:\n````\na `code` and\n```\nfence\n```\n````" in text
     assert "*seed 7 · temperature 0.5 · 4 tokens · 8 tok/s · accepted 2/3*" in text
+    assert fenced(Attachment("a.txt", "no fence")) == "File a.txt:\n```\nno fence\n```"
 
 
 def exported(**changed: object) -> dict[str, Any]:
@@ -92,6 +94,7 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
         ("[]", "not an export of chats, whose format is"),
         ({"format": FORMAT, "version": 99, "chats": []}, "version 99 of the format"),
         ({"format": FORMAT, "version": 1, "chats": 5}, "chats is no list of objects"),
+        (exported(id=""), "a chat without an id"),
         (exported(title=5), "in 'cc33', title is 5: input should be a valid string"),
         (exported(created=None), "in 'cc33', created is None: input should be a valid number"),
         (exported(created=-1e18), "created is -1e+18, which is no time"),
@@ -117,7 +120,8 @@ def test_a_file_that_is_no_export_adds_nothing_and_the_reason_is_named(
 
 
 @pytest.mark.parametrize(
-    "spoilt", [{"stats": {"tokens": "x"}}, {"rounds": [["model"]]}, {"rounds": 5}, {"options": []}]
+    "spoilt",
+    [{"stats": {"tokens": "x"}}, {"rounds": [["model"]]}, {"rounds": 5}, {"options": []}, {"marks": None}],
 )
 def test_figures_that_are_none_are_left_out_of_an_import(tmp_path: Path, spoilt: dict[str, Any]) -> None:
     file, value = tmp_path / "x.json", exported()
@@ -128,8 +132,8 @@ def test_figures_that_are_none_are_left_out_of_an_import(tmp_path: Path, spoilt:
     _, read = history.messages(history.find("cc33"))
     history.close()
     assert read.text == TEXT and read.facts is not None
-    kept = {"stats": read.facts.stats, "rounds": read.facts.rounds, "options": read.facts.options}
-    assert kept[next(iter(spoilt))] in (None, (), Options())
+    assert getattr(read.facts, next(iter(spoilt))) in (None, (), Options(), "")
+    assert main(["history", "show", "cc33"]) == 0
 
 
 def test_bytes_that_are_no_text_name_no_chat(capfd: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,18 @@ def test_branches_are_kept_in_the_order_they_were_written(history: History) -> N
     assert [m.id for m in ring.path("a")] == ["b", "a"]
 
 
+def test_messages_are_read_behind_their_parents_whatever_was_written_first(history: History) -> None:
+    history.save([chat()], [answer("a2", "p2"), prompt("p2", "later", "a1")])
+    history.save([chat()], [prompt("p1", "first"), answer("a1", "p1"), answer("lost", "gone")])
+    assert [message.id for message in history.messages(history.find("c1"))] == [
+        "p1",
+        "a1",
+        "p2",
+        "a2",
+        "lost",
+    ]
+
+
 def test_all_chats_are_listed_however_many(history: History) -> None:
     many = [f"c{n}" for n in range(501)]
     history.save([chat(name) for name in many], [prompt(f"p{name}", "x", chat_id=name) for name in many])
@@ -191,7 +203,9 @@ def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, ver
         connection.execute(f"INSERT INTO chats ({columns}) VALUES ({marks})", values)
     connection.commit()
     connection.close()
+    path.chmod(0o644)
     history = History(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert history.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     history.save([chat()], branching())
     assert [row.chat.id for row in history.chats()] == ["c1", "new", "old"][: 3 if version else 1]

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import QueueList, StatusLine
 from mlx_spec.types import Options
@@ -54,6 +56,13 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
 
 
+async def test_messages_that_no_longer_fit_the_context_are_told_of_once(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        for _ in range(2):
+            await chat.ask("long")
+        assert sum("does not read the oldest 2 messages" in notice for notice in chat.notices) == 1
+
+
 async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.press("f3")
@@ -82,13 +91,17 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
         await chat.until(lambda: chat.area.cursor_blink)
 
 
-async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: OpenChat) -> None:
+@pytest.mark.parametrize("by", ["a key", "another pair"])
+async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: OpenChat, by: str) -> None:
     async with open_chat(pair="untuned") as chat:
         await chat.type("hello")
         await chat.until(lambda: chat.app.link.tuning is not None)
         line = chat.app.chat.query_one(StatusLine)
         await chat.until(lambda: "measuring drafting" in str(line.content))
-        await chat.press("escape")
+        if by == "a key":
+            await chat.press("escape")
+        else:
+            chat.app.opener.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         await chat.until(lambda: chat.app.link.tuning is None)
         await chat.settled()
         assert any("skipped" in notice for notice in chat.notices)

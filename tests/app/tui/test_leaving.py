@@ -1,4 +1,4 @@
-"""Messages that are unsaved when the program is left: asked about, or written to a file."""
+"""What is left: messages that are unsaved, a prompt without an answer, a history that is gone."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.unsaved import UnsavedScreen
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
+from tests.app.tui.test_saved_chats import saved, texts
 
 
 async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_memory(
@@ -80,3 +81,30 @@ async def test_leaving_twice_leaves_without_the_messages_that_are_not_saved(
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
     assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None and not list(tmp_path.glob("*.md"))
+
+
+async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_answer_for_the_model(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as opened:
+        await opened.type("read")
+        await opened.until(lambda: opened.app.state.running is not None)
+        await opened.type("/new")
+        await opened.until(lambda: opened.app.state.running is None)
+        await opened.type("/resume last")
+        await opened.until(lambda: texts(opened) == ["read"])
+        assert (await opened.ask("echo")).text.startswith("read||echo|")
+
+
+async def test_a_history_removed_under_a_chat_begins_anew_with_all_of_it(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.until(lambda: opened.app.history.flush() == 0 and bool(saved(tmp_path)))
+        for file in tmp_path.glob("history.db*"):
+            file.unlink()
+        await opened.ask("echo")
+        await opened.noticed("was moved or removed")
+    ((_, messages),) = saved(tmp_path)
+    assert [message.text for message in messages[:3]] == ["hello", TEXT, "echo"]

@@ -161,3 +161,7 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
     slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
     assert "lost" in dict(rows(slow, Keys({})))["Time saved"]
+    assert totals([log_of(*[plain(0.02)] * 20)]).saved_seconds is None, "nothing was drafted"
+    assert totals([log_of(*[drafted(3), plain(0.02)] * 20)]).plain_rounds == 0, (
+        "a round after a draft is slower"
+    )

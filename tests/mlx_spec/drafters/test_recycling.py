@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from mlx_spec import Engine, Options
-from mlx_spec.arrays import Length, Output, Pass
+from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.target.model import Model
@@ -39,6 +39,20 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     assert draft_after(drafter, [a, b], 2) == [c, d]
     assert draft_after(drafter, [d, b], 2) == [e, a]
     assert draft_after(drafter, [unseen, b], 2) == [e, a]
+
+
+def test_in_a_tree_of_another_drafter_a_token_is_behind_its_parent_and_not_behind_the_one_before_it():
+    drafter = RecyclingDrafter()
+    drafter.meet(Model(tiny_llama(0)))
+    drafter.begin([[3, 3]], [[]])
+    draft = Draft(mx.array([[4, 5, 6]]), 2, mx.array([[0, 0, 1]]))
+    logits = mx.zeros((1, 4, 20)).at[0, 3, 12].add(1)
+    gained = mx.array([[3, 3, 3]])
+    p = Pass(mx.array([[3, 4, 5, 6]]), Length.exact(1), draft, Tree.of(draft))
+    drafter.observe(p, Output(logits), Verdict(mx.array([0]), gained, gained))
+    drafter.observe(Pass(mx.array([[9, 6, 7]]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
+    assert draft_after(drafter, [4, 6], 1) == [12]
+    assert draft_after(drafter, [5, 6], 1) == [7]
 
 
 def test_without_an_earlier_occurrence_it_has_no_candidate_and_its_shadow_results_are_right():

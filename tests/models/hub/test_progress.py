@@ -13,6 +13,8 @@ def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -
         pace.add(100 * (seconds[0] - 8) if seconds[0] < 14 else 500 + 10 * (seconds[0] - 13))
         if seconds[0] == 9:
             assert pace.rate() == 100
+        if seconds[0] == 14:
+            assert pace.rate() == 510 / 6
 
     assert pace.rate() == 10
     left = Progress("weights", (ModelProgress("org/a", 650, 1000),), bytes_per_second=pace.rate())

@@ -8,6 +8,7 @@ import pytest
 
 from app.cli import main
 from mlx_spec import Options
+from mlx_spec.drafters.foreign import ByText, ByVocabulary
 from models.load.engine import load
 from models.load.translation import USUAL
 from models.pairs.own_pairs import add_own, describe_own
@@ -33,9 +34,12 @@ def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
         make_tokenizer(draft, text=(*TEXT, "more words " * 30), vocabulary=400)
     else:
         characters(draft)
+        make_tokenizer(target, text=(USUAL * 9,), vocabulary=400)
     make_model(draft, seed=1, num_hidden_layers=1, vocab_size=420)
     loaded = load(resolve(target=str(target), draft=str(draft)))
     assert loaded.engine.drafter_names == ["lookup", "foreign"] and "another tokenizer" in loaded.notes[0]
+    drafting = loaded.engine.drafters[-1]
+    assert isinstance(drafting, ByVocabulary if kind == "pieces" else ByText)
     ids = loaded.tokenizer.encode("the small model guesses")
     rounds = {}
     for drafter, length in (("none", 0), ("foreign", 4), ("auto", None)):

@@ -19,6 +19,7 @@ from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.training.start import eagle_head
 from models.errors import BrokenFiles
 from models.load.eagle import load_eagle
+from models.load.heads import rotation
 from models.pairs.folder import check_drafter
 from models.training.kinds import eagle_shape
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
@@ -198,3 +199,10 @@ def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
     assert head.shape.tokens == tuple(KNOWN)
     off = mx.abs(head.guesses(states) - wanted.guesses(states)).max()
     assert off < 0.05 * mx.abs(wanted.guesses(states)).max()
+
+
+@pytest.mark.parametrize(("kind", "scales"), [("default", False), ("llama3", True)])
+def test_a_rotation_is_read_in_the_format_of_transformers_5_too(kind: str, scales: bool) -> None:
+    named = {"rope_theta": 5e5, "rope_type": kind, "factor": 8.0}
+    theta, scaling = rotation({"rope_parameters": named})
+    assert theta == 5e5 and (scaling is not None and scaling["factor"] == 8.0) == scales

@@ -7,6 +7,7 @@ from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
+CODE = b'{"model_type": "llama", "model_file": "mine.py"}'
 HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "telepathy"}'
 
 
@@ -25,6 +26,8 @@ HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "tel
             {},
             r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)",
         ),
+        ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
+        ({}, {"config.json": b"{}"}, "config.json of org/draft names no model_type"),
         ({"config.json": TELEPATHY}, {}, "type 'telepathy', which mlx-lm does not know"),
     ],
 )

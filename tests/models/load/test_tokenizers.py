@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.errors import BadChoice, BrokenFiles
-from models.load.tokenizers import check_folders, read_tokenizer
+from models.load.tokenizers import check_folders, read_tokenizer, same_files
 from tests.models.tiny_models import SPECIAL, TEMPLATE, make_tokenizer
 
 
@@ -41,6 +41,15 @@ def test_the_same_tokenizer_is_accepted_in_another_file_too(target: Path, draft:
     rewrite(draft, end_of_word_suffix="")
     assert (draft / "tokenizer.json").read_bytes() != (target / "tokenizer.json").read_bytes()
     assert check_folders(target, draft) == ()
+
+
+def test_only_files_that_say_the_same_are_taken_for_one_tokenizer(target: Path, draft: Path) -> None:
+    assert not same_files(target, draft), "the draft has none"
+    make_tokenizer(draft)
+    assert same_files(target, draft)
+    config = json.loads((draft / "tokenizer_config.json").read_text())
+    (draft / "tokenizer_config.json").write_text(json.dumps(config | {"add_prefix_space": True}))
+    assert not same_files(target, draft)
 
 
 def test_a_token_of_the_chat_template_that_the_draft_lacks_is_refused(target: Path, draft: Path) -> None:

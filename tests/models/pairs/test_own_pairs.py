@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from models.errors import BadSource
 from models.pairs.catalogue import all_pairs
-from models.pairs.own_pairs import add_own, cache_bytes
+from models.pairs.own_pairs import add_own, cache_bytes, name_own
+from models.pairs.pair import PairSpec, Source
 from tests.models.tiny_models import model_config
 
 
@@ -31,3 +33,14 @@ def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:
         list(pool.map(add_own, pairs))
 
     assert {pair.name for pair in all_pairs() if pair.own} == {pair.name for pair in pairs}
+
+
+def test_another_pair_of_a_target_that_has_one_gets_a_number(home: Path) -> None:
+    names = []
+    for draft in ("org/a", "org/b", "org/c"):
+        spec = name_own(PairSpec("", Source("org/Mine"), Source(draft)))
+        names.append(spec.name)
+        add_own(replace(all_pairs()[1], name=spec.name, target=spec.target, draft=spec.draft, own=True))
+    assert names == ["mine", "mine-2", "mine-3"]
+    with pytest.raises(BadSource, match="That is the pair mine-2, which is known already"):
+        name_own(PairSpec("", Source("org/Mine"), Source("org/b")))

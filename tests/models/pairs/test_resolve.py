@@ -12,7 +12,7 @@ import pytest
 
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.resolve import resolve
@@ -82,6 +82,8 @@ def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path
     assert mixed.draft == Source("org/draft", "v1")
     spec = resolve(target="org/name", draft="org/draft", revision="v2")
     assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
+    named = resolve("qwen3-8b", revision="v2")
+    assert named == replace(find("qwen3-8b").spec, target=Source(named.target.repo, "v2"))
     assert resolve("qwen3-8b", draft="none").draft is None
     assert resolve("qwen3-8b", draft="org/other").draft == Source("org/other")
     assert resolve(draft_head=512) == replace(resolve(), draft_head=512)
