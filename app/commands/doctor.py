@@ -14,7 +14,7 @@ from typing import Literal
 from app.commands import arguments as args
 from app.shell import exit_codes, runtime
 from app.shell.machine import device_name, versions
-from app.shell.output import data, json_data
+from app.shell.output import data, is_dumb, json_data
 from app.shell.printable import one_line
 from models.hub.endpoint import endpoint, is_web_address
 from models.pairs import installed
@@ -176,11 +176,11 @@ def _terminal() -> Iterator[Finding]:
         return
     size, kind = shutil.get_terminal_size(), os.environ.get("TERM", "unknown")
     encoding = (sys.stdout.encoding or "unknown").lower()
-    fix, state = "", "note"
-    if kind in ("dumb", "unknown"):
-        fix, state = "The chat needs a terminal that moves the cursor; set TERM.", "bad"
+    fix = ""
+    if is_dumb():
+        fix = "The chat reads and prints lines here. If the terminal can move the cursor, set TERM."
     elif "utf" not in encoding:
         fix = "Use a UTF-8 locale, for example LANG=en_US.UTF-8."
     elif size.columns < 60 or size.lines < 16:
         fix = "Make the window larger: 60 x 16 at least."
-    yield _checked("terminal", f"{kind}, {size.columns} x {size.lines}, {encoding}", fix, state)
+    yield _checked("terminal", f"{kind}, {size.columns} x {size.lines}, {encoding}", fix)
