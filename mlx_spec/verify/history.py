@@ -48,4 +48,4 @@ class History:
         return self._penalised(logits, mx.where(back < depths, mx.stack(paths, axis=1), older))
 
     def _penalised(self, logits: mx.array, recent: mx.array) -> mx.array:
-        return penalise(logits, mx.minimum(recent, logits.shape[-1] - 1), self.penalty)
+        return penalise(logits, mx.clip(recent, 0, logits.shape[-1] - 1), self.penalty)
