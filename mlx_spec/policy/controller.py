@@ -251,9 +251,9 @@ class Controller:
             self.budget.rest(tokens, plain)
             return
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
-        once = min(candidate.behind * self._reading(candidate, length), START / 2 * plain)
+        once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        self.budget.spend(tokens, seconds)
+        self.budget.spend(tokens, seconds - max(0.0, once - START / 2 * plain))
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self.reading.get(candidate.drafter, took)

@@ -114,14 +114,6 @@ def test_a_draft_that_was_interrupted_for_long_does_not_end_drafting_for_good(ca
     assert planner.stalls == 1
 
 
-def test_reading_missed_tokens_faster_than_expected_is_no_gain():
-    planner, far = Controller(linear(0.1, "model")), replace(MODEL, behind=1000)
-    planner.begin([1])
-    planner.reading["model"] = 0.5
-    planner.count({1: Round((1,), 0, (1,), "model", 2.0)}, far, 0)
-    assert planner.budget.left(1.0) < budget.START
-
-
 def linear(step: float, *names: str) -> Costs:
     """Each drafted token adds `step` to a plain round of 1."""
     return Costs(RoundCost(1.0), {name: {k: RoundCost(1 + step * k) for k in range(1, 32)} for name in names})
