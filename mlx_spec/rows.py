@@ -282,8 +282,15 @@ def models_of(target: Model, drafters: Sequence[Drafter]) -> list[Model]:
 
 
 def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) -> None:
-    """Give place i a copy of what is cached at place `order[i]`."""
-    if list(order) != list(range(len(target.texts))):
-        target.rearrange(order)
-        for drafter in drafters:
-            drafter.rearrange(order)
+    """Give place i a copy of what is cached at place `order[i]`; all places are empty if that fails."""
+    if list(order) == list(range(len(target.texts))):
+        return
+    try:
+        for each in (target, *drafters):
+            each.rearrange(order)
+    except BaseException:
+        for model in models_of(target, drafters):
+            model.drop()
+        for each in (target, *drafters):  # without rows, this takes no memory
+            each.rearrange(order)
+        raise

@@ -38,7 +38,7 @@ class Budget:
     def __init__(self, reserve: float = START):
         if not math.isfinite(reserve):
             raise ValueError("reserve is not finite")
-        self._reserve = min(reserve, RESERVE)
+        self._reserve = _kept(reserve)
         """Plain rounds left by earlier texts."""
         self._fixed = 0.0
         self._own: dict[int, float] = {}
@@ -68,7 +68,7 @@ class Budget:
     @property
     def kept(self) -> float:
         """Reserve of the next texts."""
-        return min(self._reserve + self._balance, RESERVE)
+        return _kept(self._reserve + self._balance)
 
     def spend(self, tokens: Mapping[int, int], seconds: float) -> None:
         """Charge a round with a draft or a shadow draft, which gained each text's `tokens` in `seconds`."""
@@ -96,3 +96,8 @@ class Budget:
     @property
     def _balance(self) -> float:
         return -for_all([-account for account in self._accounts().values()] or [0.0], self._fixed)
+
+
+def _kept(rounds: float) -> float:
+    """A debt beyond what an answer may lose is not the drafts': the program was stopped, or the machine."""
+    return max(-START, min(rounds, RESERVE))

@@ -5,6 +5,7 @@ wall time (`costs.py`). A draft must beat plain rounds by the uncertainty of bot
 cover its rejection (`budget.py`). Lossless whatever it chooses: it depends on earlier rounds only.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -150,6 +151,8 @@ class Controller(Policy):
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
         budget, batches = (Budget(float(each)) for each in values["budgets"])
         others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
+        if not all(0 <= seconds < math.inf for seconds in reading.values()):
+            raise ValueError("reading takes no less than no time")
         self.costs, self.acceptance, self.reading = costs, acceptance, reading
         self.budget, self._batches = budget, batches
         self._others = {n: Controller(each, n) for n, each in others.items()}
@@ -253,7 +256,7 @@ class Controller(Policy):
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
         self.budget.spend(tokens, seconds - max(0.0, once - START / 2 * plain))
         if candidate.behind >= FAR_BEHIND:
-            took = max(0.0, read.seconds - expected) / candidate.behind
+            took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self.reading.get(candidate.drafter, took)
             self.reading[candidate.drafter] = before + BELIEVED * (took - before)
 

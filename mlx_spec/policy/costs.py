@@ -202,6 +202,8 @@ class Costs:
             str(name): {int(k): _read(cost) for k, cost in by.items()}
             for name, by in values["rounds"].items()
         }
+        if any(k < 1 for by in rounds.values() for k in by):
+            raise ValueError("a draft has a token at least")
         return cls(plain, rounds)
 
 
@@ -211,6 +213,6 @@ def _values(cost: RoundCost) -> list[float | int]:
 
 def _read(values: Any) -> RoundCost:
     seconds, growth, seen = values
-    if not (0 < seconds < math.inf and 0 <= growth < math.inf):
-        raise ValueError("seconds must be positive, growth not negative, both finite")
+    if not (0 < seconds < math.inf and 0 <= growth < math.inf and seen >= 0):
+        raise ValueError("seconds must be positive, growth and readings not negative, all finite")
     return RoundCost(float(seconds), float(growth), int(seen))

@@ -1,7 +1,8 @@
 """A model of mlx-lm with caches that can be rewound, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -72,8 +73,7 @@ class Model(ReadTexts):
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor if a model's code reads values from the device."""
         self.compiles = COMPILES and self.lazy and self._history is None and self._traces()
-        self._entries = make_entries(model, kv_bits)
-        self.buffers = buffers_in(self._entries)
+        self.drop()
 
     @property
     def recurrent(self) -> bool:
@@ -118,13 +118,9 @@ class Model(ReadTexts):
         self._passes.fit(p, self.buffers)
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
         start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
-        try:
+        with self._or_drop():
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
-        except BaseException:
-            # The rows were given to the graph, which did not return them.
-            self.drop()
-            raise
         self._hold(rows)
         return Output(*output)
 
@@ -181,7 +177,8 @@ class Model(ReadTexts):
         first, tokens = self.seen[sequence], self.texts[sequence]
         ids = mx.array([list(tokens[first:stop])], mx.int32)
         beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
-        self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
+        with self._or_drop():
+            self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
         if stop - first == PREFILL_CHUNK:  # smaller passes leave little memory, which is soon reused
             mx.clear_cache()
         self.seen[sequence] = stop
@@ -237,21 +234,25 @@ class Model(ReadTexts):
     def _read(self, p: Pass, observe: Observe | None) -> None:
         """An evaluated pass right after what was read of its sequence; no rejection rewinds into it."""
         assert p.sequence is not None
-        if self._history is None:
-            end = p.start.high + p.ids.shape[1]
-            with only(self.buffers, p.sequence, len(self.texts), end):
-                output = self._pass(p.ids, p.start, (), hidden=p.hidden)
-                if observe:
-                    observe(p, output)
-                mx.eval([buffer.arrays for buffer in self.buffers])
-            return
-        caches = plain_caches(self._history.now.after(0))
-        output = self._pass(p.ids, p.start, caches)
-        states = states_in(caches)
-        self._history.restart(p.start.high + p.ids.shape[1], states)
+        end = p.start.high + p.ids.shape[1]
+        caches = [] if self._history is None else plain_caches(self._history.now.after(0))
+        with only(self.buffers, p.sequence, len(self.texts), end):
+            output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
+            states = states_in(caches)
+            mx.eval(states, [buffer.arrays for buffer in self.buffers])
+        if self._history is not None:
+            self._history.restart(end, states)
         if observe:
             observe(p, output)
-        mx.eval(states, [buffer.arrays for buffer in self.buffers])
+
+    @contextmanager
+    def _or_drop(self) -> Iterator[None]:
+        """If a pass fails, drop all rows: they are in its graph, and the next pass would compute it again."""
+        try:
+            yield
+        except BaseException:
+            self.drop()
+            raise
 
     def _recorded(self, ids: mx.array) -> Output:
         """A pass right after the last one; a rejection may rewind into it."""

@@ -43,9 +43,9 @@ class History:
         for _ in range(min(self.window, logits.shape[0])):
             paths.append(tokens[row])
             row = parents[row]
-        paths += [paths[-1]] * (self.window - len(paths))
+        own = mx.pad(mx.stack(paths, axis=1), [(0, 0), (0, self.window - len(paths))])
         older = self._before[mx.clip(self.window - 1 - (back - depths), 0, self.window - 1)]
-        return self._penalised(logits, mx.where(back < depths, mx.stack(paths, axis=1), older))
+        return self._penalised(logits, mx.where(back < depths, own, older))
 
     def _penalised(self, logits: mx.array, recent: mx.array) -> mx.array:
-        return penalise(logits, mx.minimum(recent, logits.shape[-1] - 1), self.penalty)
+        return penalise(logits, mx.clip(recent, 0, logits.shape[-1] - 1), self.penalty)

@@ -62,7 +62,7 @@ class Foreign(Drafter):
         return [Candidate(self.name, kind="foreign", prior=0.5, limit=4)]
 
     def draft(self, context, depth, verifier):
-        return Draft.chain(mx.array([[10**6, -3, 5, 10**9][:depth]], mx.int32))
+        return Draft.chain(mx.array([[10**6, -(10**9), 5, 10**9][:depth]], mx.int32))
 
 
 @pytest.mark.parametrize("rule", ["token", "block", pytest.param("coupled", marks=pytest.mark.slow)])
@@ -73,6 +73,16 @@ def test_a_broken_drafter_costs_speed_and_changes_no_text(rule):
     for temperature in (0.0, 0.0001):
         options = {"max_tokens": 24, "draft_length": 3, "verify": rule, "temperature": temperature}
         assert text(engine, ids, **options) == wanted
+
+
+def test_a_penalty_on_drafted_ids_that_do_not_exist_stays_within_the_vocabulary():
+    target, ids = one_layer(0), prompt(9, 1)
+    engine, options = (
+        Engine(target, [Foreign()], context_limit=400),
+        {"max_tokens": 24, "repetition_penalty": 1.3},
+    )
+    wanted = text(engine, ids, drafter="none", **options)
+    assert text(engine, ids, draft_length=3, **options) == wanted
 
 
 @pytest.mark.parametrize("length", [None, 4])

@@ -30,6 +30,7 @@ from tests.mlx_spec.tiny_models import (
     quantizable,
     text,
     tiny_llama,
+    together,
     tokens,
 )
 
@@ -262,3 +263,28 @@ def test_a_later_answer_ends_the_rows_before_it():
     text(engine, prompt(5), max_tokens=3)
     with pytest.raises(SpecError, match="ended by a later one"):
         rows.step()
+
+
+@pytest.mark.parametrize("which", [2, 4])
+def test_a_batch_that_cannot_grow_for_lack_of_memory_leaves_the_engine_usable(monkeypatch, which):
+    """Layers of the target, then of the draft model, hold as many texts as before or as after."""
+    engine = engine_of(tiny_llama(), nearly(tiny_llama), context_limit=512)
+    drafted, honest, left = (
+        {"max_tokens": 8, "drafter": "model", "draft_length": 2},
+        Buffer.rearrange,
+        [which],
+    )
+    wanted = [text(engine, prompt(9, i), **drafted) for i in range(2)]
+
+    def out_of_memory(self, order):
+        left[0] -= 1
+        if left[0] == 0:
+            raise RuntimeError("[malloc] Unable to allocate")
+        honest(self, order)
+
+    monkeypatch.setattr(Buffer, "rearrange", out_of_memory)
+    with pytest.raises(RuntimeError):
+        together(engine, [prompt(9, i) for i in range(2)], [Options(**drafted)] * 2)
+    for count in (1, 2) if which == 2 else (2, 1):
+        found = together(engine, [prompt(9, i) for i in range(count)], [Options(**drafted)] * count)
+        assert [tokens(rounds) for rounds in found] == wanted[:count]

@@ -99,6 +99,18 @@ def test_penalties_see_the_path_to_each_row(length, context):
     assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
 
 
+def test_a_penalty_that_looks_far_back_costs_a_tree_no_array_for_each_token(monkeypatch):
+    engine, honest, stacked = branching(one_layer, "binary"), mx.stack, []
+
+    def noting(arrays, axis=0):
+        stacked.append(len(arrays))
+        return honest(arrays, axis)
+
+    monkeypatch.setattr(mx, "stack", noting)
+    text(engine, prompt(9, 8), repetition_penalty=1.4, repetition_context=5000, max_tokens=8, **TREE)
+    assert max(stacked) < 32
+
+
 def test_later_turns_build_on_the_rows_that_a_tree_left():
     engine, ids = branching(tiny_gemma3, "lopsided"), prompt(9, 1)
     for turn in range(2):

@@ -170,6 +170,24 @@ def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):
     assert engine.stats([]).cached_tokens >= 512
 
 
+def test_a_prompt_too_long_for_the_memory_is_not_read_again_by_the_next_answer(monkeypatch):
+    """MLX would compute what it could not, since the rows hang on it."""
+    engine = engine_of(tiny_llama(), context_limit=2048)
+    wanted = text(engine, prompt(9, 1), max_tokens=4)
+
+    def out_of_memory(*arrays):
+        monkeypatch.undo()
+        raise RuntimeError("[malloc] Unable to allocate")
+
+    monkeypatch.setattr(mx, "eval", out_of_memory)
+    with pytest.raises(RuntimeError):
+        text(engine, prompt(500, 2))
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    assert text(engine, prompt(9, 1), max_tokens=4) == wanted
+    assert mx.get_peak_memory() - before < 500 * 500 * 4
+
+
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_an_answer_that_was_overtaken_ends_whether_begun_or_not_and_leaves_the_other_alone(engine, in_flight):
     engine.drafts_in_flight, ids = bool(in_flight), prompt(25, 2)

@@ -15,7 +15,7 @@ from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, MUTANTS, PROMPT, SEED
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, Uneven, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, text, tiny_llama, together, tokens
 
 FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
 """`dflash2` and `dspark`, of the same class as `dflash`, are slow tests. In `models/load`, `test_dflash.py`
@@ -106,6 +106,15 @@ def test_after_rounds_of_others_it_reads_what_it_missed(name):
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
 def test_three_ragged_texts_are_those_of_single_runs(name):
     assert ragged(LEARNT[name].engine(), name) > 5, "the batch does not spoil its drafts"
+
+
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash2",)]))
+def test_three_texts_that_begin_with_one_token_are_those_of_single_runs(name):
+    """The fourth place is free: it stays as short as they were."""
+    engine, drafted = LEARNT[name].engine(), Options(max_tokens=12, drafter=name, draft_length=3)
+    found = together(engine, [[3], [4], [5]], [drafted] * 3)
+    for ids, rounds in zip(([3], [4], [5]), found, strict=True):
+        assert tokens(rounds) == text(engine, ids, max_tokens=12, drafter="none")
 
 
 WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))

@@ -86,6 +86,34 @@ def test_the_budget_is_judged_by_plain_rounds_timed_afterwards():
     assert spent.left(plain=1.0) == spent.left(plain=1.5) > 1.9
 
 
+class Stalled(Controller):
+    """The program is stopped in one round with a draft, of its fourth answer: with Ctrl+Z, for example."""
+
+    def __init__(self, costs: Costs, catching_up: bool):
+        super().__init__(costs)
+        self.answers, self.stalls, self.catching_up = 0, 0, catching_up
+
+    def begin(self, texts):
+        self.answers += 1
+        super().begin(texts)
+
+    def count(self, read, candidate, length):
+        ((text, one),) = read.items()
+        hit = candidate.behind > 0 if self.catching_up else one.steady
+        if self.answers > 3 and not self.stalls and one.drafted and hit:
+            self.stalls += 1
+            read = {text: replace(one, seconds=one.seconds + 10_000)}
+        super().count(read, candidate, length)
+
+
+@pytest.mark.parametrize("catching_up", [False, True])
+def test_a_draft_that_was_interrupted_for_long_does_not_end_drafting_for_good(catching_up: bool):
+    world = World("M4 Pro", 0.02, "0.90", tokens=256)
+    planner = Stalled(world.costs(), catching_up)
+    assert play(planner, world, 14) > 2
+    assert planner.stalls == 1
+
+
 def linear(step: float, *names: str) -> Costs:
     """Each drafted token adds `step` to a plain round of 1."""
     return Costs(RoundCost(1.0), {name: {k: RoundCost(1 + step * k) for k in range(1, 32)} for name in names})
@@ -169,8 +197,12 @@ EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budgets": [1.0, 1.
         {"costs": {"plain": [1.0, 0.0], "rounds": {}}},
         {"costs": {"plain": [float("nan"), 0.0, 1], "rounds": {}}},
         {"costs": {"plain": None, "rounds": []}},
+        {"costs": {"plain": [1.0, 0.0, -1], "rounds": {}}},
+        {"costs": {"plain": [1.0, 0.0, 1], "rounds": {"model": {"0": [1.0, 0.0, 1]}}}},
         {"acceptance": {"model": {"usual": [0.5, 0.6], "now": [0.5, 0.5]}}},
         {"reading": {"model": "slow"}},
+        {"reading": {"model": float("nan")}},
+        {"reading": {"model": -1.0}},
         {"budgets": [1.0, float("nan")]},
         {"budgets": [None, 1.0]},
         {"budgets": [1.0]},
