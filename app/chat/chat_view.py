@@ -37,7 +37,7 @@ class ChatView(Protocol):
 
     def end_answer(self, answer: ChatMessage) -> None: ...
 
-    def return_prompts(self, prompts: list[Unsent]) -> None:
+    def return_prompts(self, waited: list[Unsent]) -> None:
         """Put prompts that could not be answered back into the input."""
 
     def leave_editing(self) -> None:
