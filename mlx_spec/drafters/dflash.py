@@ -13,7 +13,7 @@ from mlx_spec.drafters import Context
 from mlx_spec.drafters.dflash_head import DFlashHead
 from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.types import MAX_DRAFT_LENGTH
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import Proposer
 
 
 class DFlashDrafter(FeatureDrafter):
@@ -29,7 +29,7 @@ class DFlashDrafter(FeatureDrafter):
         self.name, self.candidate = name, Candidate(name, name, prior=0.6, limit=room, room=room)
         self.usual_lag = 1 + room
 
-    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         p, shape = self._first(context), self.head.shape
         anchor = p.ids[:, -1:]
         masks = mx.full((len(anchor), depth - shape.from_anchor), shape.mask, mx.int32)
@@ -40,7 +40,7 @@ class DFlashDrafter(FeatureDrafter):
             return verifier.at_once(self.head.spread(guesses)[:, :, : verifier.vocab])
         return self._walk(anchor[:, 0], guesses, output.logits[:, -depth:], verifier)
 
-    def _walk(self, before: mx.array, guesses: mx.array, states: mx.array, verifier: BatchVerifier) -> Draft:
+    def _walk(self, before: mx.array, guesses: mx.array, states: mx.array, verifier: Proposer) -> Draft:
         """Choose token by token: each changes the guesses of the next."""
         drafted, probs = mx.zeros((len(before), 0), mx.int32), []
         for index in range(guesses.shape[1]):

@@ -17,7 +17,8 @@ from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.drafters.growing import Growth
 from mlx_spec.drafters.mtp_head import MtpHead
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import Proposer
+from mlx_spec.verify.copies import Copying
 
 LIMIT = 7
 """Heads are trained a few steps deep: reading their own rows, they become less accurate."""
@@ -43,17 +44,21 @@ class EagleDrafter(FeatureDrafter):
         branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
-    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         if not (context.nodes and depth):
             return super().draft(context, depth, verifier)
         far = self._is_far(context.length) and not self._catch_up(context)
-        self._own = Draft.none(len(context.host_tokens)) if far else self._tree(context, depth, verifier)
+        self._own = (
+            Draft.none(len(context.host_tokens))
+            if far
+            else self._tree(context, depth, Copying(verifier, context.tokens, context.length))
+        )
         return self._own
 
     def _next(self, p: Pass, ids: mx.array, output: Output) -> Pass:
         return replace(super()._next(p, ids, output), hidden=output.logits[:, -1:])
 
-    def _tree(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def _tree(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         """Each level is a pass over the whole tree so far, behind the text's rows."""
         width = isqrt(context.nodes) + 1
         p = self._first(context)
@@ -73,7 +78,7 @@ class EagleDrafter(FeatureDrafter):
         self._set_lag(self.left)
         return growth.likeliest(context.nodes)
 
-    def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: BatchVerifier) -> mx.array:
+    def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: Proposer) -> mx.array:
         """Log probability of each token to be the target's choice after each row: `[b, rows, vocab]`.
 
         Above temperature 0 it includes the noise that the choice is made with.

@@ -10,11 +10,13 @@ from typing import Any
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Output, Pass, Verdict, put_rows, rearranged, take_rows
+from mlx_spec.arrays import Draft, Output, Pass, Verdict, put_rows, rearranged, take_rows
 from mlx_spec.drafters import Context, Shadow, Texts
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.target.read_texts import ReadTexts
+from mlx_spec.verify.batch import Proposer
+from mlx_spec.verify.copies import Copying
 
 
 class FeatureDrafter(ModelDrafter):
@@ -49,6 +51,9 @@ class FeatureDrafter(ModelDrafter):
     def pretend(self, tokens: Sequence[int]) -> None:
         super().pretend(tokens)
         self._kept.read_to(tokens, len(tokens))
+
+    def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
+        return super().draft(context, depth, Copying(verifier, context.tokens, context.length))
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
         rows = self.head.features([output.hidden[layer] for layer in self.taps])

@@ -18,7 +18,8 @@ from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.last_state import LastStateDrafter
 from mlx_spec.drafters.medusa_head import MedusaHead
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import BatchVerifier, Proposer
+from mlx_spec.verify.copies import Copying
 
 RIGHT = (
     (0.50, 0.13, 0.06, 0.04, 0.03),
@@ -51,9 +52,10 @@ class MedusaDrafter(LastStateDrafter):
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         assert self._state is not None, "there is no candidate before a round was observed"
         logits = self.head.logits(self._state)[:, 0, :, : verifier.vocab]
+        proposer = Copying(verifier, context.tokens, context.length)
         if context.nodes and depth:
-            return _tree(logits, shape(context.nodes, depth), verifier)
-        return verifier.at_once(logits[:, :depth])
+            return _tree(logits, shape(context.nodes, depth), proposer)
+        return proposer.at_once(logits[:, :depth])
 
 
 Node = tuple[int, int, int]
@@ -78,11 +80,11 @@ def shape(nodes: int, depth: int) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], verifier: BatchVerifier) -> Draft:
+def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], proposer: Proposer) -> Draft:
     depth = 1 + max(level for _, level, _ in nodes)
     first, ranked = mx.zeros((len(logits), 0), mx.int32), []
     for index in range(depth):
-        scores = verifier.scores(logits[:, index], index, first)
+        scores = proposer.scores(logits[:, index], index, first)
         ranked.append(_best(scores, len(RIGHT[0])))
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)

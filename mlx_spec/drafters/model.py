@@ -10,7 +10,7 @@ from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.target.model import Model
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import Proposer
 
 CANDIDATE = Candidate("model", kind="model", prior=0.5, limit=15)
 """The limit gives passes over 16 rows: from about 10 rows on they hardly take longer, on this project's CPU
@@ -77,7 +77,7 @@ class ModelDrafter(Drafter):
         name, kind, prior, limit = usual.drafter, usual.kind, usual.prior, usual.limit
         return [Candidate(name, kind, prior, limit, self._shadows, behind, host_text=far, room=room)]
 
-    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab
         if self._is_far(context.length) and not self._catch_up(context):
             self._own = Draft.none(len(context.host_tokens))
@@ -132,7 +132,7 @@ class ModelDrafter(Drafter):
     def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
         self.cached.prefill(text, count, sequence=sequence)
 
-    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         p = self._first(context)
         drafted = mx.zeros((p.ids.shape[0], 0), mx.int32)
         probs = []
@@ -147,7 +147,7 @@ class ModelDrafter(Drafter):
         self._set_lag(self.left)
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
-    def _shadow(self, context: Context, verifier: BatchVerifier) -> Draft:
+    def _shadow(self, context: Context, verifier: Proposer) -> Draft:
         p = self._first(context)
         count = self._shadows
         known = p.ids[:, -count:]

@@ -13,7 +13,7 @@ from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.errors import UnsupportedModel
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import Proposer
 
 LIMIT = 12
 """The authors' draft length."""
@@ -47,7 +47,7 @@ class PardDrafter(ModelDrafter):
             )
         self._mask = mask
 
-    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         text = self._first(context)
         masks = mx.full((len(text.ids), depth - 1), self._mask, mx.int32)
         output = self._step(Pass(mx.concatenate([text.ids, masks], axis=1), text.start))

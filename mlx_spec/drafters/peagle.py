@@ -13,7 +13,7 @@ from mlx_spec.drafters import Context
 from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.drafters.peagle_head import PEagleHead
 from mlx_spec.types import MAX_DRAFT_LENGTH
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import Proposer
 
 
 class PEagleDrafter(FeatureDrafter):
@@ -31,7 +31,7 @@ class PEagleDrafter(FeatureDrafter):
         self.candidate = Candidate("peagle", kind="peagle", prior=0.6, limit=room, room=room)
         self.usual_lag = 1 + room
 
-    def _chain(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+    def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         p = self._first(context)
         masks = mx.full((len(p.ids), depth - 1), self.head.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))

@@ -8,6 +8,7 @@ from functools import cache
 import mlx.core as mx
 import mlx.nn as nn
 import mlx.optimizers as optimizers
+import pytest
 from mlx_lm.models.llama import ModelArgs
 
 from mlx_spec import Engine, Options
@@ -18,6 +19,7 @@ from mlx_spec.policy.plan import Fixed
 from mlx_spec.target.model import Model
 from mlx_spec.training import study, unroll
 from mlx_spec.training.fit import Batch, places
+from mlx_spec.verify import copies
 from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
 
 TAPS = (0, 1, 2)
@@ -68,11 +70,13 @@ def states_of(text: list[int]) -> list[mx.array]:
 def drafts(
     engine: Engine, ids: list[int], drafter: str, **options
 ) -> list[tuple[list[int], tuple[int, ...]]]:
-    """(the text before each round that drafted, its draft)."""
+    """(the text before each round that drafted, its draft), without copies from the text."""
     found, written = [], list(ids)
-    for read in engine.generate(ids, Options(drafter=drafter, **options)):
-        found += [(list(written), read.drafted)] if read.drafted else []
-        written += read.tokens
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copies, "mixed", lambda logits, *_: logits)
+        for read in engine.generate(ids, Options(drafter=drafter, **options)):
+            found += [(list(written), read.drafted)] if read.drafted else []
+            written += read.tokens
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from mlx_spec import Engine, Options, Round
 from mlx_spec.arrays import Length
 from mlx_spec.drafters import Context, Drafter
+from mlx_spec.verify import copies
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.tiny_models import VOCAB
@@ -36,7 +37,7 @@ class Proposed:
 
 
 def proposed(engine: Engine, ids: list[int], drafter: str, **options) -> list[Proposed]:
-    """The rounds of a text that drafted, up to the last, which may have been cut."""
+    """The rounds of a text that drafted, up to the last, which may have been cut; without copies from it."""
     found, written, drafts = [], list(ids), list[list[np.ndarray]]()
     propose, who = BatchVerifier.propose, next(d for d in engine.drafters if d.name == drafter)
 
@@ -50,6 +51,7 @@ def proposed(engine: Engine, ids: list[int], drafter: str, **options) -> list[Pr
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BatchVerifier, "propose", noting)
+        patch.setattr(copies, "mixed", lambda logits, *_: logits)
         patch.setattr(who, "draft", draft)
         rounds = list(engine.generate(ids, Options(drafter=drafter, **options)))
     given = iter(drafts)  # of rounds in flight at the end nothing is read
