@@ -45,7 +45,7 @@ class Stats:
 
 
 @runtime_checkable
-class Verified(Protocol):
+class Judged(Protocol):
     """What came of a round's draft."""
 
     @property
@@ -55,7 +55,7 @@ class Verified(Protocol):
 
 
 @runtime_checkable
-class Played(Verified, Protocol):
+class Played(Judged, Protocol):
     """The statistics of a round, whether its tokens are ids or text."""
 
     @property
@@ -110,7 +110,7 @@ def summarise(
     )
 
 
-def acceptance_by_position(rounds: Sequence[Verified]) -> tuple[float, ...]:
+def acceptance_by_position(rounds: Sequence[Judged]) -> tuple[float, ...]:
     """For draft position i: acceptance rate, given that all before it were accepted."""
     longest = max((r.draft_length for r in rounds), default=0)
     rates = []
