@@ -108,7 +108,7 @@ def test_three_ragged_texts_are_those_of_single_runs(name):
     assert ragged(LEARNT[name].engine(), name) > 5, "the batch does not spoil its drafts"
 
 
-@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash2",)]))
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash",)]))
 def test_three_texts_that_begin_with_one_token_are_those_of_single_runs(name):
     """The fourth place is free: it stays as short as they were."""
     engine, drafted = LEARNT[name].engine(), Options(max_tokens=12, drafter=name, draft_length=3)
