@@ -13,7 +13,7 @@ from mlx_spec.arrays import Length, take_rows
 from mlx_spec.verify.batch import Proposer
 
 RIGHT = (0.0, 0.2, 0.5, 0.7)
-"""How often a copy is right, by the tokens that match: 0 to 3, and more."""
+"""How often a copy is right, by the tokens that match: 0, 1, 2, and 3 or more."""
 MATCH = len(RIGHT) - 1
 
 
@@ -68,7 +68,7 @@ def copies(
     tokens: Int[mx.array, "b capacity"], length: Int[mx.array, "..."], ends: Int[mx.array, "b rows match"]
 ) -> tuple[Int[mx.array, "b rows"], Float[mx.array, "b rows"]]:
     """(what followed the longest, then latest occurrence of each end in the text, how often it is right)."""
-    b, capacity = tokens.shape
+    capacity = tokens.shape[1]
     before = mx.pad(tokens, [(0, 0), (MATCH, 0)], constant_values=-1)
     alike, size = mx.array(True), mx.array(0)
     for i in range(1, MATCH + 1):

@@ -2,20 +2,28 @@
 
 import mlx.core as mx
 
-from mlx_spec import Options
+from mlx_spec import Engine, Options
+from mlx_spec.rows import Rows
+from mlx_spec.text import Text
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text
+
+
+def after_three(engine: Engine, prompt_length: int, others: int, rounds: int) -> tuple[Rows, Text]:
+    """A text that left while three with prompts of `others` tokens went on, some rounds after it left."""
+    rows = engine.rows()
+    first = rows.add(prompt(prompt_length, 1), Options(max_tokens=4))
+    for i in range(3):
+        rows.add(prompt(others, 2 + i), Options(max_tokens=40))
+    while not first.ended:
+        rows.step()
+    for _ in range(rounds):
+        rows.step()
+    return rows, first
 
 
 def test_a_text_that_left_while_longer_ones_went_on_is_continued_from_what_was_read_of_it():
     engine = engine_of(one_layer(), context_limit=512)
-    rows = engine.rows()
-    first = rows.add(prompt(20, 1), Options(max_tokens=4))
-    for i in range(3):
-        rows.add(prompt(60, 2 + i), Options(max_tokens=40))
-    while not first.ended:
-        rows.step()
-    for _ in range(3):
-        rows.step()
+    rows, first = after_three(engine, 20, 60, rounds=3)
     again = rows.add([*first.tokens, 3], Options(max_tokens=8))
     while rows.busy:
         rows.step()
@@ -23,14 +31,7 @@ def test_a_text_that_left_while_longer_ones_went_on_is_continued_from_what_was_r
 
 
 def test_what_a_long_text_left_does_not_make_the_passes_of_shorter_ones_longer():
-    engine = engine_of(one_layer(), context_limit=512)
-    rows = engine.rows()
-    long = rows.add(prompt(200, 1), Options(max_tokens=2))
-    for i in range(3):
-        rows.add(prompt(9, 2 + i), Options(max_tokens=30))
-    while not long.ended:
-        rows.step()
-    rows.step()
+    rows, long = after_three(engine_of(one_layer(), context_limit=512), 200, 9, rounds=1)
     again = rows.add(long.tokens, Options(max_tokens=2))
     while rows.busy:
         rows.step()
