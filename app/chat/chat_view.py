@@ -15,8 +15,8 @@ Kind = Literal["info", "mistake", "warning", "error"]
 class ChatView(Protocol):
     """Called by the chat after each change; it reads everything else from the chat."""
 
-    def note(self, text: str, kind: Kind = "info") -> None:
-        """Show a message from the program."""
+    def note(self, text: str, kind: Kind = "info", *, seen: bool = False) -> None:
+        """Show a message from the program; one that was `seen` is only kept."""
 
     def offer(self, text: str) -> None:
         """Show in a new chat how to resume another one."""

@@ -19,7 +19,6 @@ from app.chat.settings import Settings
 from app.history.database import history_file
 from app.history.saving import HistoryThread, News
 from app.settings.config import Config
-from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui import messages
 from app.tui.keys.in_force import Keys
@@ -27,7 +26,6 @@ from app.tui.keys.keymap import bind, short_key_name
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opened import OpenedScreen
@@ -38,14 +36,12 @@ from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, kept, readable
 from app.tui.widgets.download_list import outcome, paused_line, short_line
-from app.tui.widgets.message_actions import copy
-from app.tui.widgets.notices import show_toast
+from app.tui.widgets.notices import copy, show_toast
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
 CTRL_C_SECONDS = 2.0
 WATCH_SECONDS = 0.5
-COPIED_SECONDS = 2.0
 
 
 class ChatApp(Program):
@@ -184,11 +180,6 @@ class ChatApp(Program):
         if self._is_open:
             self.chat.take_pair_event(message.event)
 
-    def on_comparison_ended(self, message: messages.ComparisonEnded) -> None:
-        if self._is_open:
-            text, notices = f"Comparison: {message.text}", self.chat.view.notices
-            notices.keep(text) if isinstance(self.screen, CompareScreen) else notices.show(self, text)
-
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
         await self._commands.run(message.text)
 
@@ -199,18 +190,11 @@ class ChatApp(Program):
         else:
             await self.action_command(message.command.name)
 
-    def on_copy_requested(self, message: messages.CopyRequested) -> None:
-        self._copy(message.text)
-
     def on_text_selected(self) -> None:
         """Copy a new mouse selection; a click or a moved scrollbar selects nothing new."""
         selections, self._selections = self._selections, self.screen.selections
         if self._selections is not selections and (text := self.screen.get_selected_text()):
-            self._copy(text)
-
-    def _copy(self, text: str) -> None:
-        copy(self, text)
-        show_toast(self, f"Copied {counted(len(text), 'character')}.", COPIED_SECONDS)
+            copy(self, text)
 
     def applies(self, action: str) -> bool:
         return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)

@@ -43,21 +43,7 @@ class PromptSubmitted(Message):
 
 
 @dataclass
-class CopyRequested(Message):
-    """A text is wanted on the clipboard."""
-
-    text: str
-
-
-@dataclass
 class CommandChosen(Message):
     """A command was picked from a list."""
 
     command: SlashCommand
-
-
-@dataclass
-class ComparisonEnded(Message):
-    """A comparison ran to its end; the text sums it up in one line."""
-
-    text: str

@@ -1,5 +1,8 @@
 """The interface of the app for its screens and widgets."""
 
+import subprocess
+import sys
+
 from textual.app import App
 
 from app.chat.engine_link import EngineLink
@@ -17,6 +20,12 @@ class Program(App[None]):
     state: OpenChat
     saved: SavedChats
     pulls: PullQueue
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """macOS' Terminal ignores the escape sequence that others understand."""
+        if sys.platform == "darwin":
+            subprocess.run(["/usr/bin/pbcopy"], input=text.encode(), check=False)
+        super().copy_to_clipboard(text)
 
     def applies(self, action: str) -> bool:
         """Whether a key's action is useful now. If not, it is not offered; pressed, it says why not."""

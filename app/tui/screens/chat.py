@@ -150,7 +150,7 @@ class ChatScreen(SelectingScreen[None]):
                     else "Measured what drafting costs here: the draft length now adapts to the text."
                 )
                 # A toast would cover the first-run screen.
-                self.view.note(text) if self.app.screen is self else self.view.notices.keep(text)
+                self.view.note(text, seen=self.app.screen is not self)
             case LoadFailed(text) if idle:  # an answer that waited for the pair says the same thing
                 self.view.note(text, "error")
             case EngineDied(text, while_answering=False):

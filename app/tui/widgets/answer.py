@@ -20,11 +20,11 @@ from textual.timer import Timer
 from app.chat.thinking import thought_of
 from app.engine.events import Mark, Piece, append, text_of
 from app.shell.printable import printable
-from app.tui.messages import CopyRequested
 from app.tui.widgets.item_line import SEPARATOR
 from app.tui.widgets.markdown_blocks import MARKDOWN_CLASSES
 from app.tui.widgets.markdown_lines import MarkdownLines
 from app.tui.widgets.message import Message
+from app.tui.widgets.notices import copy
 from app.tui.widgets.wrapping import Line, Run, Styles
 
 MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark)}
@@ -264,7 +264,7 @@ class Answer(Message):
 
     def action_copy_code(self, place: int) -> None:
         code = (self._answer.codes.get(place) or self._thought.codes[place]).texts
-        self.post_message(CopyRequested("\n".join(code) + "\n"))
+        copy(self.app, "\n".join(code) + "\n")
 
 
 def broken(text: str, width: int) -> list[str]:

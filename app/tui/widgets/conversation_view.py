@@ -38,8 +38,8 @@ class ConversationView:
         self.notices = Notices()
         self.show_marks(marks)
 
-    def note(self, text: str, kind: Kind = "info") -> None:
-        self.notices.show(self._transcript.app, text, kind)
+    def note(self, text: str, kind: Kind = "info", *, seen: bool = False) -> None:
+        self.notices.add(self._transcript.app, text, kind, seen=seen)
 
     def offer(self, text: str) -> None:
         for welcome in self._transcript.query(Welcome):  # none while the program ends

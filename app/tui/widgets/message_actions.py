@@ -1,13 +1,8 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
-
-from textual.app import App
 
 from app.chat.open_chat import OpenChat
 from app.chat.settings import new_seed
@@ -121,7 +116,7 @@ class MessageActions:
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
         if not what:
             message = self._chosen() or self._answer()
-            copy(self._transcript.app, message.text)
+            self._transcript.app.copy_to_clipboard(message.text)
             kind = "answer" if message.role == "assistant" else "prompt"
             return f"Copied the {kind} ({counted(len(message.text), 'character')})."
         message, blocks = self._code()
@@ -130,7 +125,7 @@ class MessageActions:
         if not 1 <= chosen <= len(blocks):
             raise BadInput(f"This answer has {counted(len(blocks), 'code block')}.")
         self._copied = (message.id, chosen)
-        copy(self._transcript.app, blocks[chosen - 1])
+        self._transcript.app.copy_to_clipboard(blocks[chosen - 1])
         lines = len(blocks[chosen - 1].splitlines())
         return f"Copied code block {chosen} of {len(blocks)} ({counted(lines, 'line')})."
 
@@ -192,10 +187,3 @@ class MessageActions:
             if len(tree.branches(message)) > 1:
                 return message
         raise BadInput("There are no branches in this chat. /edit and /regenerate make some.")
-
-
-def copy(app: App[Any], text: str) -> None:
-    """Put text on the clipboard; macOS' Terminal ignores the escape sequence that others understand."""
-    if sys.platform == "darwin":
-        subprocess.run(["/usr/bin/pbcopy"], input=text.encode(), check=False)
-    app.copy_to_clipboard(text)

@@ -10,6 +10,7 @@ from textual.app import App
 from textual.notifications import Notification, Notify, SeverityLevel
 
 from app.chat.chat_view import Kind
+from app.shell.number_text import counted
 from app.shell.printable import printable
 
 SEVERITIES: dict[Kind, SeverityLevel] = {
@@ -17,6 +18,7 @@ SEVERITIES: dict[Kind, SeverityLevel] = {
 }  # fmt: skip
 SECONDS: dict[Kind, float] = {"info": 4.0, "mistake": 2.0, "warning": 8.0, "error": 20.0}
 """How long a toast stays at least."""
+COPIED_SECONDS = 2.0
 CHARACTERS_A_SECOND = 15
 """A person's reading speed."""
 LEAST_SECONDS = 0.001
@@ -50,19 +52,23 @@ def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel
     app.post_message(Notify(ToastNotification(text, severity=severity, timeout=seconds)))
 
 
+def copy(app: App[Any], text: str) -> None:
+    """Put a text on the clipboard, and say so."""
+    app.copy_to_clipboard(text)
+    show_toast(app, f"Copied {counted(len(text), 'character')}.", COPIED_SECONDS)
+
+
 class Notices:
     def __init__(self) -> None:
         self.kept: deque[Notice] = deque(maxlen=KEPT)
         self._needed_until = 0.0
         """When the last warning or error has been read."""
 
-    def keep(self, text: str, kind: Kind = "info") -> None:
-        """Add to the list, without a toast: the screen shows the same."""
+    def add(self, app: App[Any], text: str, kind: Kind = "info", *, seen: bool = False) -> None:
+        """Add to the list, and if it was not `seen`, show a toast in place of those that were read."""
         self.kept.append(Notice(shortened(text, LONGEST), kind))
-
-    def show(self, app: App[Any], text: str, kind: Kind = "info") -> None:
-        """Show a toast in place of those that were read."""
-        self.keep(text, kind)
+        if seen:
+            return
         self.clear_read(app)
         seconds = SECONDS[kind] + min(len(text), TOAST) / CHARACTERS_A_SECOND
         if kind in ("warning", "error"):
