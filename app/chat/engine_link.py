@@ -10,7 +10,16 @@ from typing import Literal
 from app.engine import protocol
 from app.engine.client import EngineClient, describe_death
 from app.engine.events import PairInfo, TurnEnded
-from app.engine.protocol import Answered, Explained, Indexing, Loaded, LoadFailed, Tuning, TuningEnded
+from app.engine.protocol import (
+    Answered,
+    AnswerFailed,
+    Explained,
+    Indexing,
+    Loaded,
+    LoadFailed,
+    Tuning,
+    TuningEnded,
+)
 from app.engine.server_client import ServerClient
 from models.pairs.pair import PairSpec
 
@@ -28,28 +37,16 @@ class EngineDied:
 
     text: str
     while_answering: bool
-    """If so, each answer in progress gets a `RequestFailed` with the same text."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFailed:
-    """A request ended without a result."""
-
-    id: int
-    text: str
-    reason: str
-    """The text without the hint at what happens next."""
-    refused: bool = False
-    """The request cannot be answered as it is; nothing failed."""
-    died: bool = False
-    """The engine process ended, whichever request caused it."""
+    """If so, each answer in progress gets an `AnswerFailed` with the same reason."""
 
 
 PairEvent = PairLoading | Indexing | Loaded | Tuning | TuningEnded | LoadFailed | EngineDied
-RequestEvent = Answered | Explained | RequestFailed
+RequestEvent = Answered | Explained | AnswerFailed
 
 Asker = Callable[[RequestEvent], object]
 """Takes a request's events. It should only store them: another request may be half sent."""
+
+STARTS_AGAIN = "The next prompt starts it again."
 
 PUMP_SECONDS = 1 / 12
 """Text that appears this often looks steady; each frame takes about two milliseconds of a core."""
@@ -143,13 +140,11 @@ class EngineLink:
 
     def _pass_on(self, event: protocol.EngineEvent) -> None:
         match event:
-            case Answered() | Explained():
-                done = isinstance(event, Explained) or isinstance(event.event, TurnEnded)
+            case Answered() | Explained() | AnswerFailed():
+                done = not isinstance(event, Answered) or isinstance(event.event, TurnEnded)
                 asker = self._askers.pop(event.id, None) if done else self._askers.get(event.id)
                 if asker is not None:
                     asker(event)
-            case protocol.AnswerFailed(turn_id, text, refused):
-                self._fail(turn_id, text, refused=refused)
             case protocol.Died():
                 self._die(describe_death(event))
             case Loaded() | LoadFailed() if self._loads > 1:
@@ -168,13 +163,7 @@ class EngineLink:
 
     def _die(self, reason: str) -> None:
         self.info, self.state, self.tuning, self._loads = None, "dead", None, 0
-        text = f"{reason} The next prompt starts it again."
         answering = list(self._askers)
         for turn_id in answering:
-            self._fail(turn_id, text, reason)
-        self.listener(EngineDied(text, while_answering=bool(answering)))
-
-    def _fail(self, turn_id: int, text: str, reason: str = "", *, refused: bool = False) -> None:
-        asker = self._askers.pop(turn_id, None)
-        if asker is not None:
-            asker(RequestFailed(turn_id, text, reason or text, refused, died=bool(reason)))
+            self._pass_on(AnswerFailed(turn_id, reason, died=True))
+        self.listener(EngineDied(f"{reason} {STARTS_AGAIN}", while_answering=bool(answering)))

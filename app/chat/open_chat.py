@@ -8,10 +8,10 @@ from app.chat.answer_log import AnswerLog
 from app.chat.chat_view import ChatView
 from app.chat.context_in_use import ContextInUse
 from app.chat.conversation import Conversation
-from app.chat.engine_link import Asker, EngineLink, RequestEvent, RequestFailed
+from app.chat.engine_link import STARTS_AGAIN, Asker, EngineLink, RequestEvent
 from app.chat.settings import Settings
 from app.engine.events import TextAdded, TurnEnded, TurnEvent, TurnsDropped
-from app.engine.protocol import Answer, Answered
+from app.engine.protocol import Answer, Answered, AnswerFailed
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, Finish
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
@@ -172,8 +172,8 @@ class OpenChat:
             return
         if isinstance(event, Answered):
             self._advance(running, event.event)
-        elif isinstance(event, RequestFailed):
-            self._fail(running, event.text)
+        elif isinstance(event, AnswerFailed):
+            self._fail(running, f"{event.message} {STARTS_AGAIN}" if event.died else event.message)
 
     def save(self) -> None:
         running = self.running

@@ -51,7 +51,6 @@ class ServerClient:
 
     alive = True
     pid = None
-    returncode = None
 
     def pair_name(self) -> str:
         """The served pair's name. BadInput if no server answers, or another program does."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
+from app.engine.protocol import AnswerFailed
 from app.server.batch_file import Answers, BatchRequest
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
@@ -72,7 +72,7 @@ async def answer_all(
         if work:
             work.cancel()
 
-    def count(last: TurnEnded | RequestFailed) -> None:
+    def count(last: TurnEnded | AnswerFailed) -> None:
         outcome.tokens += last.stats.tokens if isinstance(last, TurnEnded) else 0
 
     with opened(pair, defaults, at_once, count, fail) as served, Progress() as line:

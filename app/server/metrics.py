@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
+from app.engine.protocol import AnswerFailed
 from app.server.request_queue import QueuedRequest, RequestQueue
 from mlx_spec.stats import Stats
 
@@ -33,9 +33,9 @@ class Metrics:
         self._sums = dict.fromkeys(SUMS, 0.0)
         self._accepted_at: Counter[int] = Counter()
 
-    def count(self, asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
+    def count(self, asked: QueuedRequest, last: TurnEnded | AnswerFailed) -> None:
         """Count a request that the engine has finished."""
-        if isinstance(last, RequestFailed):
+        if isinstance(last, AnswerFailed):
             self._finished["refused" if last.refused else "error"] += 1
             return
         self._finished[last.finish_reason] += 1

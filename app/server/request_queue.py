@@ -7,9 +7,9 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
-from app.chat.engine_link import EngineLink, RequestEvent, RequestFailed
+from app.chat.engine_link import EngineLink, RequestEvent
 from app.engine.events import ScoredToken, TextAdded, TurnEnded, TurnEvent
-from app.engine.protocol import Answer, Answered
+from app.engine.protocol import Answer, Answered, AnswerFailed
 from app.server.problem import Problem
 from mlx_spec.stats import summarise
 
@@ -44,12 +44,12 @@ class QueuedRequest:
         match event:
             case Answered(_, turn_event):
                 return turn_event
-            case RequestFailed(refused=True):
-                raise Problem(400, event.text)
-            case RequestFailed(died=True):
-                raise Problem(503, event.reason, retry_seconds=RETRY_SECONDS)
-            case RequestFailed():
-                raise Problem(500, event.reason)
+            case AnswerFailed(refused=True):
+                raise Problem(400, event.message)
+            case AnswerFailed(died=True):
+                raise Problem(503, event.message, retry_seconds=RETRY_SECONDS)
+            case AnswerFailed():
+                raise Problem(500, event.message)
         raise AssertionError(f"no answer's event: {event}")
 
     def leave(self) -> None:
@@ -67,7 +67,7 @@ class QueuedRequest:
         self._events.put_nowait(event)
 
 
-Watcher = Callable[[QueuedRequest, TurnEnded | RequestFailed], object]
+Watcher = Callable[[QueuedRequest, TurnEnded | AnswerFailed], object]
 """Called with every request that the engine has finished, and its last event."""
 
 
@@ -113,7 +113,7 @@ class RequestQueue:
     def _take(self, asked: QueuedRequest, event: RequestEvent) -> None:
         asked.take(event)
         match event:
-            case Answered(_, TurnEnded() as last) | (RequestFailed() as last):
+            case Answered(_, TurnEnded() as last) | (AnswerFailed() as last):
                 asked.ended = True
                 self.running.discard(asked)
                 self._watcher(asked, last)

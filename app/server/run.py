@@ -9,8 +9,8 @@ from ipaddress import ip_address
 
 import uvicorn
 
-from app.chat.engine_link import RequestFailed
 from app.engine.events import TurnEnded
+from app.engine.protocol import AnswerFailed
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
@@ -83,12 +83,12 @@ def run_server(
         raise BadInput(failure)
 
 
-def _log(last: TurnEnded | RequestFailed) -> None:
+def _log(last: TurnEnded | AnswerFailed) -> None:
     """Log a finished request in one line; `Problem.log` does for refused ones."""
     if isinstance(last, TurnEnded):
         talk(_request_line(last))
     elif not last.refused:
-        talk(f"failed: {last.reason}")
+        talk(f"failed: {last.message}")
 
 
 def _request_line(last: TurnEnded) -> str:

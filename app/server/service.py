@@ -9,11 +9,11 @@ from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
-from app.chat.engine_link import EngineLink, PairEvent, RequestFailed
+from app.chat.engine_link import EngineLink, PairEvent
 from app.engine.chat_prompt import Count
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
-from app.engine.protocol import Loaded, LoadFailed
+from app.engine.protocol import AnswerFailed, Loaded, LoadFailed
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
@@ -62,7 +62,7 @@ def opened(
     pair: PairSpec,
     defaults: Options,
     at_once: int,
-    ended: Callable[[TurnEnded | RequestFailed], object],
+    ended: Callable[[TurnEnded | AnswerFailed], object],
     failed: Callable[[str], object],
 ) -> Iterator[Service]:
     """Start to load the pair; its process ends with this context. Needs a running event loop.
@@ -91,8 +91,8 @@ def opened(
         if at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
-    def watch(asked: QueuedRequest, last: TurnEnded | RequestFailed) -> None:
-        if isinstance(last, RequestFailed) or not isinstance(asked.request.prompt, Count):
+    def watch(asked: QueuedRequest, last: TurnEnded | AnswerFailed) -> None:
+        if isinstance(last, AnswerFailed) or not isinstance(asked.request.prompt, Count):
             metrics.count(asked, last)
             ended(last)
 

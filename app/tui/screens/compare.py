@@ -5,7 +5,6 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
-from app.chat.engine_link import RequestFailed
 from app.compare import store
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
@@ -14,7 +13,7 @@ from app.compare.record import Record
 from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
-from app.engine.protocol import Answered, Explained
+from app.engine.protocol import Answered, AnswerFailed, Explained
 from app.shell.errors import AppError
 from app.shell.named_file import free_place
 from app.shell.printable import printable
@@ -91,7 +90,7 @@ The same prompts without and with drafting, one after the other on the same engi
             case Explained(difference=difference):
                 progress.explained(difference)
                 await self._explain(progress)
-            case RequestFailed(reason=reason):
+            case AnswerFailed(message=reason):
                 if progress.run is not None:
                     progress.break_off(reason)
                 self.app.link.wake()
