@@ -7,6 +7,7 @@ from typing import NamedTuple
 from app.compare.plan import plain_of
 from app.compare.record import Record, record_from_json
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.named_file import writing
 from app.shell.number_text import counted
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
@@ -22,12 +23,8 @@ class Kept(NamedTuple):
 
 def keep(record: Record) -> Path:
     file = _folder() / f"{record.name}.json"
-    try:
+    with writing(file):
         atomic_write(file, json.dumps(record.as_json(), ensure_ascii=False))
-    except OSError as error:
-        raise MachineFailed(
-            f"The comparison was not kept: {file} cannot be written ({error.strerror})."
-        ) from error
     return file
 
 

@@ -19,6 +19,8 @@ from app.chat.settings import Settings
 from app.history.database import history_file
 from app.history.saving import HistoryThread, News
 from app.settings.config import Config
+from app.settings.config_file import write_setting
+from app.shell.errors import MachineFailed
 from app.shell.printable import one_line, printable
 from app.tui import messages
 from app.tui.keys.in_force import Keys
@@ -34,7 +36,7 @@ from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
-from app.tui.theme import OWN_THEMES, kept, readable
+from app.tui.theme import OWN_THEMES, readable
 from app.tui.widgets.download_list import outcome, paused_line, short_line
 from app.tui.widgets.notices import copy, show_toast
 from app.tui.widgets.transcript import Transcript
@@ -274,5 +276,9 @@ class ChatApp(Program):
             self.saved.report_saving(self._news.get())
 
     def _keep_theme(self, theme: str) -> None:
-        text, severity = kept(theme, self.config.file)
-        self.chat.view.note(text, severity)
+        try:
+            write_setting(self.config.file, "theme", theme)
+        except MachineFailed as error:
+            self.chat.view.note(f"{theme} is used until you leave. {error}", "error")
+        else:
+            self.chat.view.note(f"{theme} is kept in {self.config.file}.")

@@ -4,14 +4,9 @@ Mint marks accepted tokens, apricot the target's own: the program's two colours.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Literal
 
 from textual.color import BLACK, WHITE, Color
 from textual.theme import BUILTIN_THEMES, Theme
-
-from app.settings.config_file import write_setting
-from app.shell.errors import MachineFailed
 
 TEXT_CONTRAST = 4.5
 """Least contrast of text to its background (WCAG 2.2, 1.4.3)."""
@@ -123,12 +118,3 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         found[f"scrollbar{state}"] = edge(bar) if state else bar.hex
         found[f"scrollbar-background{state}"] = background.hex
     return found
-
-
-def kept(theme: str, file: Path) -> tuple[str, Literal["info", "error"]]:
-    """Write the chosen theme to config.toml; return the outcome as a sentence, and its kind."""
-    try:
-        write_setting(file, "theme", theme)
-    except MachineFailed as error:
-        return f"{theme} is used until you leave. {error}", "error"
-    return f"{theme} is kept in {file}.", "info"
