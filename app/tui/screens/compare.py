@@ -6,19 +6,18 @@ from pathlib import Path
 from textual.app import ComposeResult
 
 from app.compare import store
+from app.compare.collector import Differing
 from app.compare.comparison_in_progress import ComparisonInProgress
 from app.compare.export import export
-from app.compare.plan import Plan, plan
+from app.compare.plan import Plan, Run, plan
 from app.compare.record import Record
 from app.compare.request import SWEEP_REPEATS, sweep_lengths
 from app.compare.words import sentence
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded
-from app.engine.protocol import Answered, AnswerFailed, Explained
 from app.shell.errors import AppError
 from app.shell.named_file import free_place
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
-from app.tui.messages import RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
 
@@ -69,47 +68,17 @@ The same prompts without and with drafting, one after the other on the same engi
             await self._view.show(self.record)
         else:
             assert self.plan is not None, "a screen has a plan or a record"
-            await self._start(self.plan)
+            self._start(self.plan)
 
     def on_unmount(self) -> None:
         """Save the finished runs if the screen is left by another key or with the program."""
-        if (progress := self.progress) is not None:
+        progress, self.progress = self.progress, None
+        if progress is not None:
             if progress.run is not None:
                 progress.break_off("left before its end")
             progress.stop()
             if (record := progress.record()) is not None:
                 self._keep(record)
-
-    async def on_request_advanced(self, message: RequestAdvanced) -> None:
-        progress, event = self.progress, message.event
-        if progress is None or event.id != progress.turn_id:
-            return
-        match event:
-            case Answered():
-                await self._advance(progress, event)
-            case Explained(difference=difference):
-                progress.explained(difference)
-                await self._explain(progress)
-            case AnswerFailed(message=reason):
-                if progress.run is not None:
-                    progress.break_off(reason)
-                self.app.link.wake()
-                await self._end(progress)
-
-    async def _advance(self, progress: ComparisonInProgress, advanced: Answered) -> None:
-        run, event = progress.run, advanced.event
-        if run is None:
-            return
-        if isinstance(event, PrefillProgressed):
-            self._view.show_message(f"Reading the prompt: {event.done} of {event.total} tokens.")
-        elif isinstance(event, TextAdded):
-            progress.pieces += event.pieces
-            self._view.add(event)
-        elif isinstance(event, TurnEnded) and progress.end_run(event):
-            self._view.end_run(event.stats)
-            await self._go_on(progress)
-        elif isinstance(event, TurnEnded):
-            await self._explain(progress)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
@@ -124,6 +93,7 @@ The same prompts without and with drafting, one after the other on the same engi
         if progress is None:
             self.dismiss()
         elif progress.run is None:  # what differs is being explained
+            self.workers.cancel_node(self)
             await self._end(progress)
         elif progress.broken_off:  # a busy engine may take long to stop
             self.dismiss()
@@ -133,15 +103,15 @@ The same prompts without and with drafting, one after the other on the same engi
             progress.stop()
             self._view.show_message(self.app.keys.fill_in("Stopping. {compare.stop} goes back meanwhile."))
 
-    async def action_again(self) -> None:
+    def action_again(self) -> None:
         assert self.plan is not None, "the key is not offered without one"
-        await self._start(self.plan)
+        self._start(self.plan)
 
-    async def action_sweep(self) -> None:
+    def action_sweep(self) -> None:
         assert (done := self.plan) is not None, "the key is not offered without one"
         settings = sweep_lengths(done.settings)
         self.plan = plan(done.questions, settings, done.options, SWEEP_REPEATS, climbs=True)
-        await self._start(self.plan)
+        self._start(self.plan)
 
     def action_view(self) -> None:
         self._view.switch()
@@ -177,26 +147,32 @@ The same prompts without and with drafting, one after the other on the same engi
         finally:
             self._exports = False
 
-    async def _start(self, plan: Plan) -> None:
+    def _start(self, plan: Plan) -> None:
         self.record = None
-        self.progress = ComparisonInProgress(self.app.link, request_poster(self), plan)
+        self.progress = ComparisonInProgress(self.app.link, plan)
         self.refresh_bindings()
         self._view.clear()
-        await self._go_on(self.progress)
+        self.run_worker(self._compare(self.progress))
 
-    async def _go_on(self, progress: ComparisonInProgress) -> None:
-        if (run := progress.begin_next()) is None:
-            await self._explain(progress)
-        else:
-            self._view.begin_run(progress.plan, run)
-            judges = "" if run.warm_up else " and judges what ran"
-            doing, stop = progress.collector.doing(run), self.app.keys.name("compare.stop")
-            self._view.show_message(f"{doing}. {stop} stops{judges}.")
-
-    async def _explain(self, progress: ComparisonInProgress) -> None:
-        if progress.explain_next():
-            self._view.show_message("The texts differ: asking the engine why.")
-        else:
+    async def _compare(self, progress: ComparisonInProgress) -> None:
+        async for event in progress.events():
+            match event:
+                case Run():
+                    self._view.begin_run(progress.plan, event)
+                    judges = "" if event.warm_up else " and judges what ran"
+                    doing, stop = progress.collector.doing(event), self.app.keys.name("compare.stop")
+                    self._view.show_message(f"{doing}. {stop} stops{judges}.")
+                case PrefillProgressed(done, total):
+                    self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
+                case TextAdded():
+                    self._view.add(event)
+                case TurnEnded(stats=stats):
+                    self._view.end_run(stats)
+                case Differing():
+                    self._view.show_message("The texts differ: asking the engine why.")
+                case _:
+                    pass
+        if self.progress is progress:
             await self._end(progress)
 
     async def _end(self, progress: ComparisonInProgress) -> None:

@@ -6,11 +6,13 @@ from unittest.mock import Mock
 import pytest
 
 from app.chat.conversation import Conversation
+from app.chat.engine_link import Asker
 from app.compare.collector import RunCollector
 from app.compare.comparison_in_progress import ComparisonInProgress
-from app.compare.plan import Setting
+from app.compare.plan import Run, Setting
 from app.compare.request import read_compare, read_sweep
 from app.engine.events import TurnEnded
+from app.engine.protocol import Answer, Answered
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.compare.scripted_runs import (
@@ -95,17 +97,17 @@ def test_a_sweep_goes_on_with_greater_lengths_while_the_greatest_is_the_fastest(
     assert replace(wanted(*lengths), climbs=False).longer(lambda place: place) is None
 
 
-def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others() -> None:
-    link = Mock(info=None, pair=Mock(as_json=lambda: {"name": "p"}))
+async def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others() -> None:
+    def send(asker: Asker, request: Answer) -> int:
+        seconds = 0.1 / (1 + min(request.options.draft_length or 0, 10))
+        asker(Answered(1, TurnEnded("text", TOKENS, "stop", 0, stats(seconds))))
+        return 1
+
+    link = Mock(info=None, pair=Mock(as_json=lambda: {"name": "p"}), send=send)
     plan = replace(wanted(*(Setting("model", n, 0.0) for n in (1, 8)), repeats=1), climbs=True)
-    progress = ComparisonInProgress(link, Mock(), plan)
-    ran: list[str] = []
-    while (run := progress.begin_next()) is not None:
-        length = progress.plan.settings[run.setting].draft_length or 0
-        if not run.warm_up:
-            ran.append(progress.plan.settings[run.setting].name)
-        ended = TurnEnded("text", TOKENS, "stop", 0, stats(0.1 / (1 + min(length, 10))))
-        assert progress.end_run(ended)
+    progress = ComparisonInProgress(link, plan)
+    runs = [event async for event in progress.events() if isinstance(event, Run)]
+    ran = [progress.plan.settings[run.setting].name for run in runs if not run.warm_up]
     assert ran == [
         "plain",
         *(f"model, {length}" for length in ("1 token", "8 tokens", "10 tokens", "12 tokens")),
