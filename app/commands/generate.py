@@ -15,7 +15,7 @@ from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.machine import device_name, versions
-from app.shell.number_text import counted
+from app.shell.number_text import answer_figures
 from app.shell.output import Progress, data, json_data, talk
 from app.shell.prompt_source import read_prompt
 from mlx_spec.types import Options
@@ -50,7 +50,7 @@ def command(
         asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
         ended = print_answer(Session(loaded), Answer(0, asked, options, stop_texts=stops), quiet=json)
     if not json:
-        talk(numbers(ended))
+        talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))
     return exit_code(ended, json=json)
 
 
@@ -84,17 +84,3 @@ def print_answer(
                         data("")
                     return event
     raise AssertionError("an answer always ends with TurnEnded")
-
-
-def numbers(ended: TurnEnded) -> str:
-    """The answer's numbers in one line."""
-    stats = ended.stats
-    parts = [counted(stats.tokens, "token")]
-    if stats.tokens:
-        parts.append(f"{stats.tokens_per_second:.1f} tokens/s")
-    if stats.draft_n:
-        parts.append(f"{stats.accepted_per_round:.2f} accepted per round")
-        parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n} drafted")
-    if stats.tokens:
-        parts.append(f"first token after {stats.time_to_first_token:.2f} s")
-    return ", ".join([*parts, f"seed {ended.seed}"])

@@ -23,6 +23,7 @@ from app.history.store import History
 from app.history.tree import MessageTree
 from app.shell.errors import BadInput
 from app.shell.named_file import free_place
+from app.shell.number_text import answer_figures
 from app.shell.printable import json_text, one_line
 from models.errors import reason_of
 
@@ -111,9 +112,7 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
 def _numbers(facts: AnswerFacts) -> str:
     parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
     if facts.stats is not None:
-        parts += [f"{facts.stats.tokens} tokens", f"{facts.stats.tokens_per_second:.0f} tok/s"]
-        if facts.stats.draft_n:
-            parts.append(f"accepted {facts.stats.draft_n_accepted}/{facts.stats.draft_n}")
+        parts += answer_figures(facts.stats)
     if facts.finish in _ENDS:
         parts.append(_ENDS[facts.finish])
     return " · ".join(parts)

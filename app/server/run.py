@@ -16,7 +16,7 @@ from app.server.gate import LOOPBACK
 from app.server.service import opened
 from app.server.slow_heads import ImpatientProtocol
 from app.shell.errors import BadInput, MachineFailed
-from app.shell.number_text import counted
+from app.shell.number_text import answer_figures, counted
 from app.shell.output import data, talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
@@ -84,23 +84,13 @@ def run_server(
 
 
 def _log(last: TurnEnded | AnswerFailed) -> None:
-    """Log a finished request in one line; `Problem.log` does for refused ones."""
+    """Log a finished request in one line, without its text; `Problem.log` does for refused ones."""
     if isinstance(last, TurnEnded):
-        talk(_request_line(last))
+        stats = last.stats
+        prompt = f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)"
+        talk(", ".join([prompt, *answer_figures(stats), last.finish_reason]))
     elif not last.refused:
         talk(f"failed: {last.message}")
-
-
-def _request_line(last: TurnEnded) -> str:
-    """A request's statistics, without its text."""
-    stats = last.stats
-    parts = [
-        f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)",
-        f"{counted(stats.tokens, 'token')} at {stats.tokens_per_second:.1f}/s",
-    ]
-    if stats.draft_n:
-        parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n:,} drafted accepted")
-    return ", ".join([*parts, f"first after {stats.time_to_first_token:.2f} s", last.finish_reason])
 
 
 def _is_loopback(host: str) -> bool:

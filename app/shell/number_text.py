@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from mlx_spec.stats import Stats
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 BARS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -11,6 +13,23 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 def counted(number: int, thing: str) -> str:
     """`1 chat`, `1,200 chats`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def answer_figures(stats: Stats) -> list[str]:
+    """An answer in numbers: tokens and speed, what of the drafts was accepted, the wait for the first."""
+    if not stats.tokens:
+        return ["no tokens"]
+    speed, wait = stats.tokens_per_second, stats.time_to_first_token
+    drafts = "no draft"
+    if stats.draft_n:
+        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
+        drafts = f"{accepted}, {stats.accepted_per_round:.2f}/round"
+    first = f"{wait * 1000:.0f} ms" if wait < 0.9995 else f"{wait:.1f} s"
+    return [
+        f"{stats.tokens} tokens, {speed:.{0 if speed >= 10 else 1}f}/s",
+        drafts,
+        f"first token {first}",
+    ]
 
 
 def duration_text(seconds: float) -> str:

@@ -6,7 +6,7 @@ from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
 from app.engine.events import DraftRound, PrefillProgressed
 from app.history.records import ChatMessage, Finish
-from app.shell.number_text import bars, counted
+from app.shell.number_text import answer_figures, bars, counted
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from mlx_spec.stats import Stats, acceptance_by_position
@@ -111,19 +111,12 @@ def _drafter(played: DraftRound) -> LineItem:
 
 def stats_line(stats: Stats, finish: Finish, max_tokens: int) -> str:
     """The line under a finished answer; with four-digit figures it takes 75 columns, which fit into 80."""
-    if not stats.tokens:
-        return "stopped by you before the first token" if finish == "cancelled" else "no tokens"
-    parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
-    if stats.draft_n:
-        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
-        parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")
-    else:
-        parts.append("no draft")
-    wait = stats.time_to_first_token
-    parts.append(f"first token {f'{wait * 1000:.0f} ms' if wait < 0.9995 else f'{wait:.1f} s'}")
-    if finish == "cancelled":
+    if not stats.tokens and finish == "cancelled":
+        return "stopped by you before the first token"
+    parts = answer_figures(stats)
+    if stats.tokens and finish == "cancelled":
         parts.append("stopped by you")
-    elif finish == "length":
+    elif stats.tokens and finish == "length":
         is_full = stats.tokens < max_tokens
         parts.append("cut: the context is full" if is_full else "cut at the length limit (/max-tokens)")
     return SEPARATOR.join(parts)

@@ -10,8 +10,7 @@ import pytest
 
 from app.cli import main
 from app.commands import arguments as args
-from app.commands.generate import numbers
-from app.engine.events import TurnEnded
+from app.shell.number_text import answer_figures
 from mlx_spec.stats import summarise
 from mlx_spec.text import Read
 from tests.app.scripted_pair import ScriptedEngine, ScriptedPair, ScriptedRows
@@ -37,7 +36,7 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     assert main(arguments) == 0
     out, err = capfd.readouterr()
     assert len(out) == len(first["text"].removesuffix("\n")) + 1, "one line end, whatever the text ends with"
-    assert "tokens/s" in err and f"seed {first['seed']}" in err
+    assert " tokens, " in err and f"seed {first['seed']}" in err
 
 
 def test_a_prompt_comes_from_a_file_or_from_stdin(
@@ -102,5 +101,4 @@ def test_ctrl_c_with_json_prints_the_whole_object(
 
 
 def test_an_answer_that_was_stopped_before_its_first_token_has_no_speed() -> None:
-    ended = TurnEnded("", (), "cancelled", 7, summarise(()))
-    assert numbers(ended) == "0 tokens, seed 7"
+    assert answer_figures(summarise(())) == ["no tokens"]

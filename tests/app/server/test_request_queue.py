@@ -150,7 +150,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
             assert server.end() == 0
             assert time.monotonic() - began < 8
     assert server.lines[-1] == "Stopped.\n", server.lines
-    assert len([line for line in server.lines if "first after" in line]) == 3
+    assert len([line for line in server.lines if "cached), " in line]) == 3
     assert [line for line in server.lines if line.startswith("4")] == [
         f"400: POST {PATH} (invalid_json)\n",
         f"400: POST {PATH} (n)\n",
