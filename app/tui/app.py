@@ -31,7 +31,6 @@ from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opened import OpenedScreen
-from app.tui.screens.opener import Opener
 from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
 from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
@@ -99,8 +98,7 @@ class ChatApp(Program):
             self.config.export_folder,
             lambda file: ask(self, f"{one_line(str(file))} is there. Replace it?", "Replace", "Keep it"),
         )  # fmt: skip
-        self.opener = Opener(self, chat.prompt, chat.actions)
-        self._commands = CommandRunner(self, self.opener, chat.view, chat.prompt, chat.actions)
+        self.runner = CommandRunner(self, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
         """Messages that could not be saved, counted when the program ends."""
         self.leaving = Leaving(self)
@@ -134,7 +132,7 @@ class ChatApp(Program):
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
         if self._welcomes:
-            self.opener.welcome()
+            self.runner.welcome()
 
     async def on_event(self, event: Event) -> None:
         """Replace pasted control characters by signs, and line ends by plain ones, for every widget.
@@ -154,7 +152,7 @@ class ChatApp(Program):
 
     async def on_prompt_ready(self) -> None:
         """Show what waited for the prompt: the chat to resume, notices, and text typed meanwhile."""
-        resume = self._commands.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
+        resume = self.runner.run(f"/resume {self._resume}") if self._resume else self.saved.offer_last()
         self.run_worker(resume)
         if paused := self.pulls.paused:
             self.chat.view.note(paused_line(paused, self.keys))
@@ -183,10 +181,10 @@ class ChatApp(Program):
             self.chat.take_pair_event(message.event)
 
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
-        await self._commands.run(message.text)
+        await self.runner.run(message.text)
 
     async def on_command_chosen(self, message: messages.CommandChosen) -> None:
-        self.opener.return_to_chat()
+        self.runner.return_to_chat()
         if message.command.needs_value:
             self.chat.prompt.fill(f"/{message.command.name} ")
         else:
@@ -219,8 +217,7 @@ class ChatApp(Program):
             self.push_screen(Palette(id="--command-palette"))
 
     async def action_command(self, text: str) -> None:
-        self.opener.return_to_chat()
-        await self._commands.run(f"/{text}")
+        await self.runner.run(f"/{text}")
 
     async def action_quit(self) -> None:
         """Leave, after asking about downloads and messages that could not be saved."""

@@ -1,22 +1,31 @@
-"""Runs `/` commands, whether typed, picked from the menu or from the palette."""
+"""Runs `/` commands, typed, picked from the menu or from the palette; opens the screens over the chat."""
 
 from collections.abc import Callable
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 
+from textual.screen import Screen
+
 from app.chat.attachments import attach
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
+from app.compare.request import read_compare, read_sweep
+from app.history.records import ChatRow
 from app.settings.options import DRAFTER, check_drafters
 from app.shell.errors import AppError, BadInput
 from app.shell.number_text import counted
 from app.shell.pull_text import warning
 from app.tui.program import Program
-from app.tui.screens.opener import Opener
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.notices import NoticesScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import ask
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
@@ -28,14 +37,12 @@ from models.speed.fit import fit
 
 
 class CommandRunner:
-    def __init__(
-        self, app: Program, opener: Opener, view: ConversationView, prompt: Prompt, actions: MessageActions
-    ) -> None:
+    def __init__(self, app: Program, view: ConversationView, prompt: Prompt, actions: MessageActions) -> None:
         self._app = app
-        self._opener = opener
         self._chat = chat = app.state
         self._view = view
         self._prompt = prompt
+        self._actions = actions
         saved = app.saved
         self._commands: dict[str, Callable[[str], object]] = {
             "help": lambda _: app.run_action("app.help"),
@@ -44,12 +51,12 @@ class CommandRunner:
             "messages": lambda _: app.run_action("screen.browse"),
             "theme": lambda _: app.run_action("app.themes"),
             "quit": lambda _: app.run_action("app.quit"),
-            "compare": opener.compare,
-            "sweep": lambda value: opener.compare(value, sweep=True),
-            "comparisons": lambda _: opener.comparisons(),
-            "pairs": lambda _: opener.pairs(),
-            "welcome": lambda _: opener.welcome(),
-            "notices": lambda _: opener.notices(view.notices.kept),
+            "compare": self._compare,
+            "sweep": lambda value: self._compare(value, sweep=True),
+            "comparisons": lambda _: self._open(ComparisonsScreen()),
+            "pairs": lambda _: self._pairs(),
+            "welcome": lambda _: self.welcome(),
+            "notices": lambda _: self._open(NoticesScreen([*view.notices.kept])),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
@@ -64,7 +71,7 @@ class CommandRunner:
             "attach": self._attach,
             "detach": self._detach,
             "editor": lambda _: prompt.area.action_editor(),
-            "sessions": opener.sessions,
+            "sessions": self._sessions,
             "resume": lambda value: saved.resume(value or "last"),
             "new": self._new,
             "clear": self._new,
@@ -85,7 +92,8 @@ class CommandRunner:
         """By name; a text that a command returns is shown."""
 
     async def run(self, text: str) -> None:
-        """Run a typed command; an error is shown as a notice."""
+        """Run a typed command in the chat; an error is shown as a notice."""
+        self.return_to_chat()
         try:
             command, value = parse(text)
             if command.is_setting:
@@ -98,6 +106,59 @@ class CommandRunner:
                     self._view.note(done)
         except AppError as error:
             self._view.note(str(error), "mistake" if isinstance(error, BadInput) else "error")
+
+    def return_to_chat(self) -> None:
+        """Close the screens above the chat."""
+        while len(self._app.screen_stack) > 1:
+            self._app.pop_screen()
+
+    def welcome(self) -> None:
+        """Explain the built-in pair and offer real ones, as at the first start."""
+        screen = FirstRunScreen(self._prompt.write)
+        self._app.push_screen(screen, lambda chosen: self._pairs(chosen) if chosen is not None else None)
+
+    def use(self, pair: Pair | None) -> None:
+        """Answer with this pair from here on, loaded again if that failed; None changes nothing."""
+        chat = self._chat
+        if pair is not None and chat.link.is_served:
+            text = f"The server answers with its own pair. For {pair.name} here: mlx-spec chat {pair.name}."
+            self._view.note(text, "mistake")
+        elif pair is not None and pair.spec == chat.link.pair and chat.link.state in ("loading", "ready"):
+            self._view.note(f"{pair.name} is in use already.")
+        elif pair is not None:
+            self._view.note(f"Opening {pair.name}. The conversation goes on with it.")
+            chat.use(pair.spec)
+
+    def _compare(self, text: str, *, sweep: bool = False) -> None:
+        """Run the comparison that a text describes, unless an answer is still being written."""
+        if self._chat.running is not None:
+            busy = "An answer is being written. Stop it with {chat.stop}, then compare."
+            raise BadInput(self._app.keys.fill_in(busy))
+        read = read_sweep if sweep else read_compare
+        plan = read(text, self._chat.conversation, self._chat.settings.for_answer(drafting=True))
+        self._open(CompareScreen(plan=plan))
+
+    def _open(self, screen: Screen[None]) -> None:
+        self._app.push_screen(screen)
+
+    def _pairs(self, chosen: str | None = None) -> None:
+        self._app.push_screen(PairsScreen(chosen), self.use)
+
+    def _sessions(self, text: str) -> None:
+        sessions = SessionsScreen(text)
+
+        async def open_chat(row: ChatRow | None) -> None:
+            if row is None:
+                return
+            try:
+                if row.chat.id != self._chat.conversation.chat.id:
+                    await self._app.saved.resume(row.chat.id)
+                if row.hit is not None:
+                    self._actions.show_hit(row.hit, sessions.words)
+            except AppError as error:
+                self._view.note(str(error), "error")
+
+        self._app.push_screen(sessions, open_chat)
 
     def _set(self, command: SlashCommand, value: str) -> None:
         info = self._chat.link.info if command.name == DRAFTER.command else None
@@ -116,7 +177,7 @@ class CommandRunner:
         pair = self._pair(value)
         if not installed(pair.spec):
             raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
-        self._opener.use(pair)
+        self.use(pair)
 
     def _pull(self, value: str) -> str:
         pair = self._pair(value)

@@ -59,7 +59,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await chat.until(lambda: screen.record is None)
                 await chat.until(lambda: screen.record is not None)
                 await _save(chat, folder / "sweep.svg")
-                app.opener.return_to_chat()
+                app.runner.return_to_chat()
                 await pilot.resize_terminal(SIZE[0], 24)
                 # On a busy machine auto drafts little, and rounds without a draft show nothing.
                 await chat.type("/length 6")

@@ -101,7 +101,7 @@ async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: Open
         if by == "a key":
             await chat.press("escape")
         else:
-            chat.app.opener.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
+            chat.app.runner.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         await chat.until(lambda: chat.app.link.tuning is None)
         await chat.settled()
         assert any("skipped" in notice for notice in chat.notices)
@@ -148,7 +148,7 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
         await chat.type("hello")
         await chat.until(lambda: "loading" in str(chat.app.chat.query_one(StatusLine).content))
         assert chat.app.link.state == "loading" and not chat.answers
-        chat.app.opener.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
+        chat.app.runner.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         (tmp_path / "load").touch()
         await chat.until(lambda: len(chat.answers) == 1)
         answer = chat.app.state.conversation.path[-1]
@@ -187,7 +187,7 @@ async def test_another_pair_ends_an_answer_and_leaves_the_conversation_and_an_ed
         await chat.stream()
         await chat.shows("context 1")
         await chat.type("later")
-        chat.app.opener.use(pairs[0])
+        chat.app.runner.use(pairs[0])
         await chat.until(lambda: len(chat.answers) == 3)
         assert chat.prompts == ["hello", "slow", "later"]
         stopped, later = (chat.app.state.conversation.path[place].facts for place in (3, 5))
@@ -195,5 +195,5 @@ async def test_another_pair_ends_an_answer_and_leaves_the_conversation_and_an_ed
         assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
         await chat.type("/edit")
         await chat.until(lambda: chat.app.state.editing is not None)
-        chat.app.opener.use(pairs[1])
+        chat.app.runner.use(pairs[1])
         assert chat.app.state.editing is not None and chat.area.text == "later"

@@ -86,7 +86,7 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
         await chat.press("f5")
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
-        chat.app.opener.return_to_chat()
+        chat.app.runner.return_to_chat()
         assert (await chat.ask("hello")).text
 
 

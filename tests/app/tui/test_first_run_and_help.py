@@ -99,7 +99,7 @@ async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_
         await chat.reached(FirstRunScreen)
         chat.app.post_message(Paste("a\nb"))
         await chat.until(lambda: chat.area.text == "a\nb")
-        chat.app.opener.welcome()
+        chat.app.runner.welcome()
         await chat.reached(FirstRunScreen)
         chat.app.post_message(Paste("line\n" * 3000))
         await chat.shows("▤ 3,000 lines pasted")

@@ -117,7 +117,7 @@ async def test_nothing_that_is_pasted_attached_queued_or_answered_is_obeyed(
         assert isinstance(compare, CompareScreen)
         await look(opened, lambda: compare.record is not None, "␛[31m")
         await press("escape")
-        app.opener.comparisons()
+        await app.runner.run("/comparisons")
         await look(opened, lambda: isinstance(app.screen, ComparisonsScreen))
         await press("escape", "f6", "slash")
         await opened.until(lambda: isinstance(app.screen, SessionsScreen))

@@ -42,7 +42,7 @@ async def give(chat: Chat, text: str) -> None:
         assert _kept(chat) == before, "refused, and something was done all the same"
     assert app.is_running and app._exception is None
     app.clear_notifications()
-    app.opener.return_to_chat()
+    app.runner.return_to_chat()
     chat.area.clear()
     app.chat.prompt.take_attachments()
     if app.state.editing is not None:

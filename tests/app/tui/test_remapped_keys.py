@@ -141,6 +141,6 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
             await opened.push(screen)
             await opened.pilot.pause(0.1)
             await look(type(screen).__name__)
-            opened.app.opener.return_to_chat()
+            opened.app.runner.return_to_chat()
         for binding in ("chat.compare", "app.help", "prompt.at_once", "question.yes", "own.leave"):
             assert any(named.name(binding) in shown for shown in seen), binding

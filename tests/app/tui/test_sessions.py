@@ -133,7 +133,7 @@ async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_clo
     async with open_chat() as opened:
         closed = await open_list(opened)
         await begun.wait()
-        opened.app.opener.return_to_chat()
+        opened.app.runner.return_to_chat()
         await opened.until(lambda: not closed.is_attached)
         await opened.ask("hello")
         await open_list(opened)
