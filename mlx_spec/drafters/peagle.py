@@ -17,17 +17,13 @@ from mlx_spec.verify.batch import Proposer
 
 
 class PEagleDrafter(FeatureDrafter):
-    """A head that was made for the target.
-
-    Args:
-        depth: tokens that it was trained to guess at once.
-    """
+    """A head that was made for the target."""
 
     name = "peagle"
 
-    def __init__(self, head: PEagleHead, depth: int):
+    def __init__(self, head: PEagleHead):
         super().__init__(head, head.taps, head.width)
-        room = min(depth, MAX_DRAFT_LENGTH)
+        room = min(head.depth, MAX_DRAFT_LENGTH)
         self.candidate = Candidate("peagle", kind="peagle", prior=0.6, limit=room, room=room)
         self.usual_lag = 1 + room
 

@@ -22,20 +22,21 @@ class PEagleHead(EagleHead):
 
     Args:
         mask: id of the mask token.
+        depth: tokens that it was trained to guess at once.
         embeds: whether it has embeddings of its own; else it uses the target's.
 
     Raises:
         UnsupportedModel: it is of another target, or the mask is not in its vocabulary.
     """
 
-    def __init__(self, shape: EagleShape, target: nn.Module, mask: int, *, embeds: bool):
+    def __init__(self, shape: EagleShape, target: nn.Module, mask: int, depth: int, *, embeds: bool):
         super().__init__(shape, target)
         args: Any = shape.args
         if not 0 <= mask < args.vocab_size:
             raise UnsupportedModel(
                 f"Its mask is token {mask}, and it has {args.vocab_size} tokens. Use another head."
             )
-        self.mask, self._embeds = mask, embeds
+        self.mask, self.depth, self._embeds = mask, depth, embeds
         block: Any = qwen3.TransformerBlock if shape.qk_norm else llama.TransformerBlock
         self.deeper: list[Any] = [block(args) for _ in range(args.num_hidden_layers - 1)]
         self.mask_hidden = mx.zeros((len(shape.taps) * shape.target_hidden,))

@@ -1,17 +1,14 @@
 """Loading Gemma 4's assistant drafters, as Google publishes them or as mlx-vlm quantizes them."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
 from mlx_lm.models.gemma4_text import ModelArgs
 
 from mlx_spec import UnsupportedModel
-from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.assistant_head import AssistantHead, AssistantShape
-from models.load.heads import Config, Weights, load_head, size
+from models.load.heads import Config, Weights, size
 
 _TEXT_MODELS: dict[str, Callable[[Any], Any]] = {
     "gemma4": lambda target: target.language_model,
@@ -26,17 +23,8 @@ _RENAMED = {
 }
 
 
-def load_assistant(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> AssistantDrafter:
-    """Load the assistant in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target.
-    """
-    return AssistantDrafter(load_head(folder, target, target_config, _head))
-
-
-def _head(config: Config, weights: Weights, target: Any) -> AssistantHead:
+def assistant_head(config: Config, weights: Weights, target: Any) -> AssistantHead:
+    """As `load_head` wants it."""
     inner = config["text_config"]
     if "lm_head.weight" in weights:
         weights.pop("model.embed_tokens.weight", None)

@@ -4,19 +4,15 @@ DeepSpec's heads for Gemma 4 have Gemma layers, with the sizes of its full-atten
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import mlx.nn as nn
 from mlx_lm.models.qwen3 import ModelArgs
 
 from mlx_spec import UnsupportedModel
-from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
-from models.load.heads import SPECULATORS, Config, Weights, layer_of, load_head, rotation, size, take_tokens
+from models.load.heads import SPECULATORS, Config, Weights, layer_args, layer_of, size, take_tokens
 from models.pairs.drafter_kinds import DSPARK, config_kind
-from models.pairs.folder import folder_kind
 
 CODEBOOK = "candidate_selector.predecessor_codebook.weight"
 """Published without `.weight`."""
@@ -26,18 +22,8 @@ UNUSED = ("confidence_head.", "embed_tokens.", "verifier_")
 target's."""
 
 
-def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> DFlashDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or has parts that are not supported.
-    """
-    head = load_head(folder, target, target_config, _head)
-    return DFlashDrafter(head, folder_kind(folder))
-
-
-def _head(config: Config, weights: Weights, target: Any) -> DFlashHead:
+def dflash_head(config: Config, weights: Weights, target: Any) -> DFlashHead:
+    """As `load_head` wants it."""
     for name in list(weights):
         own = name.removeprefix("model.")
         weights[f"{own}.weight" if own.endswith("_codebook") else own] = weights.pop(name)
@@ -75,7 +61,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     windows, causal = _kinds(inner, flat, count)
     rows = len(weights["lm_head.weight"]) if "lm_head.weight" in weights else vocab
     return DFlashShape(
-        _args(inner, vocab, count),
+        ModelArgs(**layer_args(inner), model_type="qwen3", tie_word_embeddings=False),
         _taps(config, flat, count, layers),
         take_tokens(weights, vocab, rows),
         _token(flat, "mask_token_id"),
@@ -114,26 +100,6 @@ def _dflash2(flat: Config, weights: Weights) -> tuple[tuple[int, int] | None, tu
         return None, None
     kernel = size(flat, "conv_kernel_size"), size(flat, "conv_group_size")
     return kernel, (weights[CODEBOOK].shape[1], size(flat, "selector_top_k"))
-
-
-def _args(inner: Config, vocab: int, count: int) -> ModelArgs:
-    width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
-    theta, scaling = rotation(inner)
-    return ModelArgs(
-        model_type="qwen3",
-        hidden_size=width,
-        num_hidden_layers=count,
-        intermediate_size=size(inner, "intermediate_size"),
-        num_attention_heads=heads,
-        rms_norm_eps=inner["rms_norm_eps"],
-        vocab_size=vocab,
-        num_key_value_heads=inner.get("num_key_value_heads") or heads,
-        max_position_embeddings=inner.get("max_position_embeddings") or 0,
-        head_dim=inner.get("head_dim") or width // heads,
-        tie_word_embeddings=False,
-        rope_theta=theta,
-        rope_scaling=scaling,
-    )
 
 
 def _kinds(inner: Config, flat: Config, count: int) -> tuple[tuple[int | None, ...], tuple[bool, ...]]:

@@ -7,19 +7,26 @@ from typing import Any
 import mlx.nn as nn
 
 from mlx_spec.drafters import Drafter
+from mlx_spec.drafters.assistant import AssistantDrafter
+from mlx_spec.drafters.dflash import DFlashDrafter
+from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.head import Head
+from mlx_spec.drafters.medusa import MedusaDrafter
+from mlx_spec.drafters.mtp import MtpDrafter
+from mlx_spec.drafters.peagle import PEagleDrafter
 from mlx_spec.errors import SpecError
 from models.errors import BadChoice, MachineTrouble, ModelsError
-from models.load.assistant import load_assistant
+from models.load.assistant import assistant_head
 from models.load.checkpoint import Checkpoint, on_cpu, trouble
-from models.load.dflash import load_dflash
+from models.load.dflash import dflash_head
 from models.load.draft_model import load_model
-from models.load.eagle import load_eagle
-from models.load.heads import GROUP
+from models.load.eagle import eagle_head
+from models.load.heads import GROUP, Config, Weights, load_head
 from models.load.layer_skip import LAYER_SKIP, load_layer_skip
-from models.load.medusa import load_medusa
-from models.load.mtp import load_mtp
-from models.load.peagle import load_peagle
-from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, PARD
+from models.load.medusa import medusa_head
+from models.load.mtp import mtp_head
+from models.load.peagle import peagle_head
+from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, MODEL, PARD
 from models.pairs.folder import kind_of
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
@@ -27,17 +34,30 @@ from models.size_text import size_text
 
 WHOLE = 16
 """Bits of an unquantized weight."""
-Loader = Callable[[Path, nn.Module, dict[str, Any]], Drafter]
-"""From the drafter's folder, the target and its config; heads stored unquantized are quantized as in that
+Loader = Callable[[Path, nn.Module, dict[str, Any]], Any]
+"""A `Drafter` from its folder, the target and its config; heads stored unquantized are quantized as in that
 config's `quantization`. Raises SpecError or ModelsError if the drafter does not fit."""
 
 
+def _head(make: Callable[[Config, Weights, Any], Head], drafter: Callable[[Any], Drafter]) -> Loader:
+    return lambda folder, target, config: drafter(load_head(folder, target, config, make))
+
+
+def _block(name: str) -> Loader:
+    return _head(dflash_head, lambda head: DFlashDrafter(head, name))
+
+
 LOADERS: dict[str, Loader] = {
-    MODEL: load_model, PARD: load_model,
-    "eagle": load_eagle, "peagle": load_peagle,
-    "dflash": load_dflash, "dflash2": load_dflash, "dspark": load_dflash,
-    "medusa": load_medusa, "mtp": load_mtp, "assistant": load_assistant, LAYER_SKIP: load_layer_skip,
-}  # fmt: skip
+    MODEL: load_model,
+    PARD: load_model,
+    LAYER_SKIP: load_layer_skip,
+    "eagle": _head(eagle_head, EagleDrafter),
+    "peagle": _head(peagle_head, PEagleDrafter),
+    "medusa": _head(medusa_head, MedusaDrafter),
+    "mtp": _head(mtp_head, MtpDrafter),
+    "assistant": _head(assistant_head, AssistantDrafter),
+    **{name: _block(name) for name in ("dflash", "dflash2", DSPARK)},
+}
 """By kind (`models.pairs.folder`)."""
 
 
@@ -93,7 +113,7 @@ def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -
     if kind not in LOADERS:
         raise BadChoice(f"{folder} holds a drafter of the kind {kind}, which this version cannot load.")
     try:
-        drafter = LOADERS[kind](folder, target, config)
+        drafter: Drafter = LOADERS[kind](folder, target, config)
     except SpecError as error:
         raise BadChoice(f"The drafter in {folder} does not fit this target: {error}") from error
     except ModelsError:

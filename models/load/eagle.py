@@ -8,38 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import mlx.nn as nn
 from mlx_lm.models.llama import ModelArgs
 
 from mlx_spec import UnsupportedModel
-from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from models.load.heads import (
     SPECULATORS,
     Config,
     Weights,
+    layer_args,
     layer_of,
     llama_shape,
-    load_head,
-    rotation,
     save_head,
-    size,
     take_tokens,
 )
 
 AUX = "eagle_aux_hidden_state_layer_ids"
 FIRST = "layers.0."
 """The layer's prefix in files of speculators and DeepSpec; `midlayer.` in others."""
-
-
-def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or has parts that are not supported.
-    """
-    return EagleDrafter(load_head(folder, target, target_config, _head))
 
 
 def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: int | None = None) -> None:
@@ -61,7 +47,8 @@ def save_eagle(folder: Path, head: EagleHead, about: Mapping[str, Any], bits: in
     save_head(folder, head, config, bits)
 
 
-def _head(config: Config, weights: Weights, target: Any) -> EagleHead:
+def eagle_head(config: Config, weights: Weights, target: Any) -> EagleHead:
+    """As `load_head` wants it."""
     for name in list(weights):
         weights[in_head(name)] = weights.pop(name)
     weights.pop("embed_tokens.weight", None)  # a copy of the target's
@@ -91,26 +78,11 @@ def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
         raise UnsupportedModel("Its layer has a sliding window, which is not supported. Use another head.")
     if (act := inner.get("hidden_act", "silu")) != "silu":
         raise UnsupportedModel(f"Its activation is {act}; only silu is supported. Use another head.")
-    width, heads = size(inner, "hidden_size"), size(inner, "num_attention_heads")
-    theta, scaling = rotation(inner)
-    args = ModelArgs(
-        model_type="llama",
-        hidden_size=width,
-        num_hidden_layers=inner.get("num_hidden_layers", 1),
-        intermediate_size=size(inner, "intermediate_size"),
-        num_attention_heads=heads,
-        rms_norm_eps=inner["rms_norm_eps"],
-        vocab_size=size(inner, "vocab_size"),
-        head_dim=inner.get("head_dim") or width // heads,
-        max_position_embeddings=inner.get("max_position_embeddings"),
-        num_key_value_heads=inner.get("num_key_value_heads"),
-        attention_bias="midlayer.self_attn.q_proj.bias" in weights,
-        rope_theta=theta,
-        rope_scaling=scaling,
-    )
+    bias = "midlayer.self_attn.q_proj.bias" in weights
+    args = ModelArgs(**layer_args(inner), model_type="llama", attention_bias=bias)
     return EagleShape(
         args,
-        config.get("target_hidden_size") or width,
+        config.get("target_hidden_size") or args.hidden_size,
         _taps(config, layers),
         take_tokens(weights, args.vocab_size, len(weights["lm_head.weight"])),
         "fc_norm.0.weight" in weights,

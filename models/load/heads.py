@@ -23,6 +23,8 @@ from models.pairs.folder import read_json, weight_files
 GROUP = 64
 """Weights that share a scale."""
 WEIGHTS = "model.safetensors"
+LAYER_SIZES = ("hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads", "vocab_size")
+"""Sizes of its layers that a head's config.json must name."""
 SPECULATORS = "speculators_model_type"
 """A key that only configs of speculators have."""
 
@@ -31,7 +33,6 @@ _OF_STATES = ("fc", "pre_projection")
 
 Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
-Rename = Callable[[str], str]
 H = TypeVar("H", bound=Head)
 
 
@@ -40,18 +41,18 @@ def load_head(
     target: nn.Module,
     target_config: Config,
     make: Callable[[Config, Weights, Any], H],
-    rename: Rename = str,
 ) -> H:
     """Load the head in a folder for this target, quantized as in its file, else as its target.
 
     Args:
-        make: builds the head for the target; removes tensors from the weights that are not the head's.
+        make: builds the head from its config and weights, for the target. It names the weights as in the
+            head, and removes those that are not the head's. A KeyError is a missing setting or tensor, a
+            TypeError or ValueError a damaged one.
         target_config: its `quantization` is the target's.
-        rename: from a tensor's name in the file to its name in the head.
 
     Raises:
         BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: `make` refuses the head or the target.
+        UnsupportedModel: the head was made for another target, or has parts that are not supported.
     """
     config, as_float32 = read_json(folder / "config.json") or {}, on_cpu()
     weights: Weights = {}
@@ -63,7 +64,6 @@ def load_head(
         raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
     except (TypeError, ValueError) as error:
         raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or fetch it again.") from error
-    weights = {rename(name): x for name, x in weights.items()}
     if as_float32:
         weights = _cast(weights, mx.float32)
     if quantization := config.get("quantization"):
@@ -81,18 +81,18 @@ def load_head(
     return head
 
 
-def save_head(folder: Path, head: Head, config: Config, bits: int | None, rename: Rename = str) -> None:
+def save_head(folder: Path, head: Head, config: Config, bits: int | None, prefix: str = "") -> None:
     """Write a head to an empty folder.
 
     Args:
         bits: quantize its matrices to this many bits, in place; None: float16.
-        rename: from a tensor's name in the head to its name in the file.
+        prefix: of tensors' names in the head, left out in the file.
     """
     quantization = {}
     if bits:
         nn.quantize(head, GROUP, bits, class_predicate=_is_divisible)
         quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
-    parameters: Weights = {rename(k): x for k, x in tree_flatten(head.parameters())}  # type: ignore[misc]
+    parameters: Weights = {k.removeprefix(prefix): x for k, x in tree_flatten(head.parameters())}  # type: ignore[misc]
     tokens, known = np.array(head.tokens, np.int64), np.zeros(head.vocab, np.bool_)
     known[tokens] = True
     offsets = {"d2t": mx.array(tokens - np.arange(len(tokens))), "t2d": mx.array(known.tolist())}
@@ -153,10 +153,20 @@ def llama_shape(args: ModelArgs) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def rotation(config: Config) -> tuple[float, dict[str, Any] | None]:
-    """RoPE base and scaling: the head's own, never the target's."""
-    config = {**config, **rope_settings(config)}
-    return config.get("rope_theta") or 10000.0, config.get("rope_scaling")
+def layer_args(config: Config) -> dict[str, Any]:
+    """mlx-lm's arguments of a head's layers. RoPE is the head's own, never the target's."""
+    config = {"num_hidden_layers": 1, **config, **rope_settings(config)}
+    named = {name: size(config, name) for name in LAYER_SIZES}
+    heads = named["num_attention_heads"]
+    return {
+        **named,
+        "rms_norm_eps": config["rms_norm_eps"],
+        "num_key_value_heads": config.get("num_key_value_heads") or heads,
+        "head_dim": config.get("head_dim") or named["hidden_size"] // heads,
+        "max_position_embeddings": config.get("max_position_embeddings"),
+        "rope_theta": config.get("rope_theta") or 10000.0,
+        "rope_scaling": config.get("rope_scaling"),
+    }
 
 
 def size(config: Config, name: str) -> int:

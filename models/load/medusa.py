@@ -11,22 +11,11 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
-from models.load.heads import Config, Weights, load_head, save_head, take_tokens
+from models.load.heads import Config, Weights, save_head, take_tokens
 
 OWN = "heads."
 """Prefix of a head's number that files omit."""
-
-
-def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MedusaDrafter:
-    """Load the heads in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: they were made for another target, or the target's last norm cannot be found.
-    """
-    return MedusaDrafter(load_head(folder, target, target_config, _head, _in_head))
 
 
 def save_medusa(folder: Path, head: MedusaHead, about: Mapping[str, Any], bits: int | None = None) -> None:
@@ -44,17 +33,17 @@ def save_medusa(folder: Path, head: MedusaHead, about: Mapping[str, Any], bits: 
         "vocab_size": shape.vocab,
         **about,
     }
-    save_head(folder, head, config, bits, lambda name: name.removeprefix(OWN))
+    save_head(folder, head, config, bits, OWN)
 
 
-def _in_head(name: str) -> str:
-    return OWN + name if name[0].isdigit() else name
-
-
-def _head(config: Config, weights: Weights, target: nn.Module) -> MedusaHead:
+def medusa_head(config: Config, weights: Weights, target: nn.Module) -> MedusaHead:
+    """As `load_head` wants it."""
     if any(name.startswith("blocks.") for name in weights):
         _from_vllm(weights)
-    return MedusaHead(_shape(config, weights), target)
+    shape = _shape(config, weights)
+    for name in [name for name in weights if name[0].isdigit()]:
+        weights[OWN + name] = weights.pop(name)
+    return MedusaHead(shape, target)
 
 
 def _from_vllm(weights: Weights) -> None:

@@ -6,16 +6,14 @@ and DeepSeek's, stored as a layer after the target's last one.
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec import UnsupportedModel
-from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
-from models.load.heads import Config, Weights, layer_of, load_head, size
+from models.load.heads import Config, Weights, layer_of, size
 from models.pairs.original_mtp import COPIES
 
 _ARGS: dict[str, Callable[[Any], Any]] = {
@@ -49,17 +47,8 @@ _NAMES = {
 _PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
-def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MtpDrafter:
-    """Load the MTP layer in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or the target's type is not supported.
-    """
-    return MtpDrafter(load_head(folder, target, target_config, _head))
-
-
-def _head(config: Config, weights: Weights, target: Any) -> MtpHead:
+def mtp_head(config: Config, weights: Weights, target: Any) -> MtpHead:
+    """As `load_head` wants it."""
     layer, eps = _layer(target)
     own = _joined_experts(_own(weights, target))
     if _kind(target) in _STORED_LESS_ONE and _are_less_one(own):

@@ -1,15 +1,10 @@
 """Loading P-EAGLE heads in speculators' format and the one vLLM reads: EAGLE-3's tensors and more."""
 
-from pathlib import Path
 from typing import Any
 
-import mlx.nn as nn
-
-from mlx_spec.drafters.peagle import PEagleDrafter
 from mlx_spec.drafters.peagle_head import PEagleHead
 from models.load.eagle import head_shape, in_head
-from models.load.heads import Config, Weights, load_head
-from models.pairs.folder import read_json
+from models.load.heads import Config, Weights
 
 _MASKS = ("mask_token_id", "ptd_token_id", "pard_token")
 """Config keys for the mask token."""
@@ -17,18 +12,8 @@ DEPTH = 8
 """Default draft length that heads are trained for (arXiv 2602.01469, speculators' default)."""
 
 
-def load_peagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> PEagleDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target.
-    """
-    head = load_head(folder, target, target_config, _head)
-    return PEagleDrafter(head, _depth(read_json(folder / "config.json") or {}))
-
-
-def _head(config: Config, weights: Weights, target: Any) -> PEagleHead:
+def peagle_head(config: Config, weights: Weights, target: Any) -> PEagleHead:
+    """As `load_head` wants it."""
     for name in list(weights):
         weights[_in_head(name)] = weights.pop(name)
     weights["mask_hidden"] = weights["mask_hidden"].flatten()
@@ -36,7 +21,7 @@ def _head(config: Config, weights: Weights, target: Any) -> PEagleHead:
     if not masks:
         raise KeyError(_MASKS[0])
     shape = head_shape(config, weights, len(target.layers))
-    return PEagleHead(shape, target, masks[0], embeds="embed_tokens.weight" in weights)
+    return PEagleHead(shape, target, masks[0], _depth(config), embeds="embed_tokens.weight" in weights)
 
 
 def _in_head(name: str) -> str:

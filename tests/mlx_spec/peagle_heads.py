@@ -21,7 +21,7 @@ SHAPE = EagleShape(ARGS, 32, TAPS, tuple(range(VOCAB)))
 
 
 def head_for(shape: EagleShape = SHAPE, embeds: bool = True, seed: int = 5) -> PEagleHead:
-    head: Any = settled(PEagleHead(shape, target(), MASK, embeds=embeds), seed, spread=1.0)
+    head: Any = settled(PEagleHead(shape, target(), MASK, DEPTH, embeds=embeds), seed, spread=1.0)
     head.mask_hidden = mx.random.normal(head.mask_hidden.shape, key=mx.random.key(seed))
     return head
 

@@ -97,7 +97,7 @@ def test_a_head_that_drafts_at_once_is_pulled_and_drafts(
     model, config = target
     shape = eagle_shape(config, model, range(384))
     args = replace(shape.args, num_hidden_layers=2)
-    head = settled(PEagleHead(replace(shape, args=args), model, 383, embeds=True), 5)
+    head = settled(PEagleHead(replace(shape, args=args), model, 383, 8, embeds=True), 5)
     own = {
         "architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 384, "ptd_token_id": 383,
         "fc_norm": shape.fc_norm, "eagle_config": {AUX: list(shape.taps)},

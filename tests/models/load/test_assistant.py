@@ -17,7 +17,7 @@ from mlx_spec.arrays import Length
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.assistant_head import AssistantHead, Seen, _products
 from models.errors import BrokenFiles
-from models.load.assistant import load_assistant
+from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.assistant_heads import (
     ARGS,
@@ -88,7 +88,7 @@ def test_its_drafts_are_those_of_its_equations(clustered: bool, kind: str, tmp_p
         inner = model
         model = gemma4.Model(gemma4.ModelArgs("gemma4", vars(TARGET), VOCAB))
         model.language_model.update(inner.parameters())
-    drafter = load_assistant(folder, model, {})
+    drafter = LOADERS["assistant"](folder, model, {})
     assert drafter.head.shape.reads == {SLIDING: 2, FULL: 1}
     rounds = proposed(
         Engine(model, [drafter], context_limit=400), PROMPT, "assistant", max_tokens=24, draft_length=3
@@ -121,7 +121,7 @@ def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) ->
     head = head_for(target(), CLUSTERED)
     folder, rows = publish(tmp_path / "assistant", head), "model.embed_tokens.weight"
     own = edit_tensors(folder, lambda t: t.update({"lm_head.weight": t[rows], rows: mx.ones((VOCAB, 32))}))
-    assert mx.array_equal(load_assistant(own, target(), {}).head.lm_head.weight, head.lm_head.weight)
+    assert mx.array_equal(LOADERS["assistant"](own, target(), {}).head.lm_head.weight, head.lm_head.weight)
 
     def quantize(tensors: Tensors) -> None:
         for name in [name for name, x in tensors.items() if x.ndim == 2]:
@@ -131,7 +131,7 @@ def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) ->
             tensors.update(zip(names, packed, strict=True))
 
     edit_tensors(publish(folder, head, quantization={"group_size": 32, "bits": 8}), quantize)
-    read = load_assistant(folder, target(), {}).head
+    read = LOADERS["assistant"](folder, target(), {}).head
     assert mx.allclose(read.lm_head.weight, head.lm_head.weight, atol=2e-2)
 
 
@@ -153,7 +153,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     folder = publish(tmp_path / "assistant", trained(texts, 15, SHAPE))
 
     def first_two(folder: Path) -> tuple[float, float]:
-        engine = Engine(target(), [load_assistant(folder, target(), {})], context_limit=400)
+        engine = Engine(target(), [LOADERS["assistant"](folder, target(), {})], context_limit=400)
         rounds = [
             one.read for t in (0.0, 0.8)
             for one in proposed(engine, PROMPT, NAME, max_tokens=30, draft_length=2, temperature=t, seed=2)
@@ -175,20 +175,20 @@ def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_pa
     with pytest.raises(
         UnsupportedModel, match="keys and values of Gemma 4, and this target is of the type llama"
     ):
-        load_assistant(folder, tiny_llama(), {})
+        LOADERS["assistant"](folder, tiny_llama(), {})
     for other, message in (
         (replace(TARGET, global_head_dim=8), "keys of 16 numbers .full_attention., and this target has 8"),
         (replace(TARGET, layer_types=[FULL] * 5), "sliding_attention.*this target has 0"),
     ):
         with pytest.raises(UnsupportedModel, match=message):
-            load_assistant(folder, gemma4_text.Model(other), {})
+            LOADERS["assistant"](folder, gemma4_text.Model(other), {})
     wide = replace(TARGET, hidden_size=64)
     with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        load_assistant(folder, gemma4_text.Model(wide), {})
+        LOADERS["assistant"](folder, gemma4_text.Model(wide), {})
     inner = json.loads((folder / "config.json").read_text())["text_config"]
     del inner["layer_types"]
     with pytest.raises(BrokenFiles, match="names no 'layer_types'"):
-        load_assistant(edit_config(folder, text_config=inner), target(), {})
+        LOADERS["assistant"](edit_config(folder, text_config=inner), target(), {})
 
 
 def test_a_target_whose_keys_and_values_are_quantized_is_refused() -> None:
@@ -211,7 +211,7 @@ def test_a_missing_tensor_is_named(lost: str, message: str, tmp_path: Path) -> N
     folder = publish(tmp_path / "assistant", head_for(target()))
     edit_tensors(folder, lambda tensors: tensors.pop(lost))
     with pytest.raises(BrokenFiles, match=message):
-        load_assistant(folder, target(), {})
+        LOADERS["assistant"](folder, target(), {})
 
 
 def test_an_order_of_tokens_that_names_one_twice_is_refused(tmp_path: Path) -> None:
@@ -220,4 +220,4 @@ def test_an_order_of_tokens_that_names_one_twice_is_refused(tmp_path: Path) -> N
     order[3] = order[4]
     edit_tensors(folder, lambda t: t.update({"masked_embedding.token_ordering": mx.array(order)}))
     with pytest.raises(BrokenFiles, match="token_ordering does not name each of 120 tokens once"):
-        load_assistant(folder, target(), {})
+        LOADERS["assistant"](folder, target(), {})

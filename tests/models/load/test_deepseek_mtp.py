@@ -15,7 +15,8 @@ from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.policy.controller import Controller
 from models.errors import BrokenFiles
-from models.load.mtp import _layer, load_mtp
+from models.load.drafters import LOADERS
+from models.load.mtp import _layer
 from tests.mlx_spec.equations import arrays, mlp, normed
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import configuration
@@ -62,7 +63,7 @@ def eight_bits(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
 def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: float, tmp_path: Path) -> None:
     model = target(kind)
     head = head_for(model)
-    drafter = load_mtp(publish(tmp_path / "mtp", head, packaging, kind, apart), model, {})
+    drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, packaging, kind, apart), model, {})
     read = drafter.head
     wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
     assert wanted.keys() == found.keys()
@@ -136,7 +137,7 @@ def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Path) -> None:
     head = trained()
     by_hand = Latent(arrays(dict(tree_flatten(head.parameters()))), target())  # type: ignore[arg-type]
-    drafter = load_mtp(publish(tmp_path / "mtp", head, deepseek, KIND, apart), target(), {})
+    drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, deepseek, KIND, apart), target(), {})
     engine = Engine(target(), [drafter], context_limit=400)
     rounds = proposed(engine, PROMPT[:7], "mtp", max_tokens=24, draft_length=3)
     rounds += proposed(engine, PROMPT, "mtp", max_tokens=16, draft_length=3)
@@ -152,13 +153,13 @@ def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(
 ) -> None:
     head, model = trained(kind), target(kind)
     folder = publish(tmp_path / "mtp", head, deepseek, kind, apart)
-    first, second = accepted(load_mtp(folder, model, {}), target(kind))
+    first, second = accepted(LOADERS["mtp"](folder, model, {}), target(kind))
     assert first > 0.7 and second > 0.3, (first, second)
     blind = Blind(model, _layer(model)[0], head.vocab, head.width, 1e-5, latent=True)
     blind.update(head.parameters())
     assert accepted(MtpDrafter(blind), model)[0] < first - 0.2
     edit_tensors(folder, lambda tensors: tensors.update({LATENT_ROWS: tensors[LATENT_ROWS][::-1]}))
-    assert accepted(load_mtp(folder, target(kind), {}), target(kind))[0] < first - 0.1
+    assert accepted(LOADERS["mtp"](folder, target(kind), {}), target(kind))[0] < first - 0.1
 
 
 class Trees(Uneven):
@@ -185,4 +186,4 @@ def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
     folder = publish(tmp_path / "mtp", head_for(target()), deepseek, KIND, apart)
     edit_tensors(folder, lambda tensors: tensors.pop(LATENT_ROWS))
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
-        load_mtp(folder, target(), {})
+        LOADERS["mtp"](folder, target(), {})

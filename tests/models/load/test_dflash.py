@@ -14,7 +14,7 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead
 from models.errors import BrokenFiles
-from models.load.dflash import load_dflash
+from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZES, by_hand, random_head
 from tests.mlx_spec.equations import arrays, states
@@ -147,7 +147,7 @@ def _interleaved(name: str, x: mx.array) -> mx.array:
 
 
 def loaded(folder: Path) -> DFlashDrafter:
-    drafter = load_dflash(folder, target(), {})
+    drafter = LOADERS[check_drafter(folder)](folder, target(), {})
     assert drafter.name == check_drafter(folder) and drafter.taps == (0, 1, 2)
     return drafter
 
@@ -224,7 +224,7 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
     shape = DSPARK if "markov_rank" in config else SHAPE
     folder = publish(tmp_path / "head", random_head(shape), config)
     with pytest.raises(error, match=message):
-        load_dflash(folder, target(), {})
+        LOADERS["dflash"](folder, target(), {})
 
 
 @pytest.mark.parametrize("made", [None, "x", {}, {"proposal_methods": [3]}, {"proposal_methods": []}])
@@ -237,4 +237,4 @@ def test_a_dspark_head_of_speculators_that_says_no_number_of_drafts_drafts_one_l
 def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path, named):
     config = z_lab(dflash_config={"mask_token_id": MASK, **named})
     head = random_head(replace(SHAPE, taps=(1, 1)))
-    assert load_dflash(publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)
+    assert LOADERS["dflash"](publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)

@@ -17,7 +17,7 @@ from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
 from mlx_spec.target.model import Model
 from models.errors import BrokenFiles
-from models.load.dflash import load_dflash
+from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.assistant_heads import target
 from tests.mlx_spec.dflash_heads import taught
@@ -143,7 +143,7 @@ def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path)
     head, model = head_for(own_values), target()
     folder = publish(tmp_path / "head", head, own_values)
     assert check_drafter(folder) == "dspark"
-    drafter = load_dflash(folder, model, {})
+    drafter = LOADERS["dspark"](folder, model, {})
     assert drafter.head.shape == shape(2 if own_values else 1)
     table = np.array(model.model.embed_tokens.weight)
     weights = arrays(dict(tree_flatten(head.parameters())))  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path)
 
 
 def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(tmp_path: Path) -> None:
-    drafter = load_dflash(publish(tmp_path / "head", head_for(False), False), target(), {})
+    drafter = LOADERS["dspark"](publish(tmp_path / "head", head_for(False), False), target(), {})
     engine = Engine(target(), [drafter], context_limit=400)
     first = text(engine, PROMPT, max_tokens=12, drafter="dspark", draft_length=4)
     longer = PROMPT + first[:7] + prompt(5, 3)
@@ -177,7 +177,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
     folder = publish(tmp_path / "head", learned, False, markov_rank=0)
 
     def first_two(**changes: Any) -> tuple[float, float]:
-        drafter = load_dflash(edit_config(folder, **changes), target(), {})
+        drafter = LOADERS["dspark"](edit_config(folder, **changes), target(), {})
         engine = Engine(target(), [drafter], context_limit=400)
         rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=3)
         first, second = (np.mean([one.read.accepted >= n for one in rounds]) for n in (1, 2))
@@ -194,14 +194,14 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
 def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
     folder = publish(tmp_path / "head", head_for(False), False)
     with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        load_dflash(folder, tiny_llama(0, layers=4, dim=64), {})
+        LOADERS["dspark"](folder, tiny_llama(0, layers=4, dim=64), {})
     for lost in ("global_head_dim", "num_global_key_value_heads"):
         publish(folder, head_for(False), False, **{lost: None})
         with pytest.raises(BrokenFiles, match=f"its {lost} is None"):
-            load_dflash(folder, target(), {})
+            LOADERS["dspark"](folder, target(), {})
     publish(folder, head_for(False), False, architectures=["Qwen3DSparkModel"])
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
-        load_dflash(folder, target(), {})
+        LOADERS["dspark"](folder, target(), {})
 
 
 def test_heads_of_speculators_read_gemmas_embeddings_without_their_factor(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_heads_of_speculators_read_gemmas_embeddings_without_their_factor(tmp_pa
     weights: dict[str, mx.array] = dict(tree_flatten(made.parameters()))  # type: ignore[arg-type]
     drafts = []
     for name, config in (("theirs", theirs), ("divided", {**layers, "dflash_config": divided})):
-        drafter = load_dflash(write_folder(tmp_path / name, config, weights), target(), {})
+        drafter = LOADERS["dflash"](write_folder(tmp_path / name, config, weights), target(), {})
         engine = Engine(target(), [drafter], context_limit=400)
         drafts.append(next(iter(proposed(engine, PROMPT, "dflash", max_tokens=8, draft_length=4))).logits)
     assert np.allclose(*drafts, atol=1e-4)

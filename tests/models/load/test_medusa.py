@@ -12,7 +12,8 @@ from mlx.utils import tree_flatten
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.errors import BrokenFiles
-from models.load.medusa import load_medusa, save_medusa
+from models.load.drafters import LOADERS
+from models.load.medusa import save_medusa
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays, normed
 from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
@@ -44,7 +45,7 @@ def test_what_was_written_takes_the_room_it_should_and_guesses_the_same(
     assert check_drafter(tmp_path) == "medusa"
     assert bits is None or (tmp_path / "model.safetensors").stat().st_size < 1.2 * numbers + 4096
     assert json.loads((tmp_path / "config.json").read_text())["mlx_spec"] == {"target": "tiny"}
-    drafter = load_medusa(tmp_path, target(), {})
+    drafter = LOADERS["medusa"](tmp_path, target(), {})
     assert drafter.taps == (1,) and drafter.head.shape == head.shape
     found = drafter.head.guesses(states)
     assert found.shape == (1, 5, 3, len(head.shape.tokens))
@@ -62,7 +63,7 @@ def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
     assert weights["0.1.linear.weight"].shape == (DIM, DIM) and weights["2.2.weight"].shape == (VOCAB, DIM)
     config = {"medusa_num_heads": 3, "medusa_num_layers": 2}
     write_folder(tmp_path, config, {name: mx.array(weights[name]) for name in published})
-    assert load_medusa(tmp_path, target(), {}).head.shape == head_for(shared=False).shape
+    assert LOADERS["medusa"](tmp_path, target(), {}).head.shape == head_for(shared=False).shape
 
 
 @pytest.mark.parametrize("tokens", [None, KNOWN, KNOWN[::-1]])
@@ -82,7 +83,7 @@ def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path,
     config = {"model_type": "medusa", "num_heads": 2, "num_hidden_layers": 2, "vocab_size": VOCAB}
     write_folder(tmp_path, config, {name: mx.array(x) for name, x in weights.items()})
     assert check_drafter(tmp_path) == "medusa"
-    head = load_medusa(tmp_path, target(), {}).head
+    head = LOADERS["medusa"](tmp_path, target(), {}).head
     assert head.shape.heads == 3 and head.shape.tokens == tuple(sorted(kept))
     states = np.random.default_rng(1).normal(size=(5, DIM)).astype(np.float32)
     found = np.array(head.logits(mx.array(states[None]))[0])
@@ -106,12 +107,12 @@ def test_a_missing_tensor_is_named(tmp_path: Path, lost: str, why: str):
     save_medusa(tmp_path, head_for(), {})
     edit_tensors(tmp_path, lambda tensors: tensors.pop(lost))
     with pytest.raises(BrokenFiles, match=why):
-        load_medusa(tmp_path, target(), {})
+        LOADERS["medusa"](tmp_path, target(), {})
 
 
 def test_heads_of_another_target_are_refused(tmp_path: Path):
     save_medusa(tmp_path, head_for(), {})
     with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 120 and 32"):
-        load_medusa(tmp_path, target(dim=32), {})
+        LOADERS["medusa"](tmp_path, target(dim=32), {})
     with pytest.raises(UnsupportedModel, match="120 tokens and 64 numbers.*has 200 and 64"):
-        load_medusa(tmp_path, target(vocab=200), {})
+        LOADERS["medusa"](tmp_path, target(vocab=200), {})

@@ -17,7 +17,8 @@ from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.errors import BrokenFiles
-from models.load.mtp import _layer, load_mtp
+from models.load.drafters import LOADERS
+from models.load.mtp import _layer
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays
 from tests.mlx_spec.heads import Uneven
@@ -146,7 +147,7 @@ def test_every_packaging_is_read_tensor_for_tensor(
     head = head_for(target)
     folder = publish(tmp_path / "mtp", head, packaging, kind, experts)
     assert check_drafter(folder) == "mtp"
-    read = load_mtp(folder, target, {}).head
+    read = LOADERS["mtp"](folder, target, {}).head
     wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
     assert wanted.keys() == found.keys()
     assert all(np.allclose(np.array(wanted[name]), np.array(found[name]), atol=1e-6) for name in wanted)
@@ -174,7 +175,7 @@ def test_norms_of_published_sizes_are_read_whole(packaging: Any, tmp_path: Path)
     shapes: dict[str, Any] = dict(tree_flatten(head.parameters()))
     norms = {f"{name}.weight": mx.full(shapes[f"{name}.weight"].shape, mean) for name, mean in MEANS.items()}
     head.update(tree_unflatten(list(norms.items())))
-    read = load_mtp(publish(tmp_path / "mtp", head, packaging, "qwen3_5"), target, {}).head
+    read = LOADERS["mtp"](publish(tmp_path / "mtp", head, packaging, "qwen3_5"), target, {}).head
     found: dict[str, Any] = dict(tree_flatten(read.parameters()))
     assert all(mx.allclose(found[name], x) for name, x in norms.items())
 
@@ -206,7 +207,7 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
     target, head = target_of("qwen3_5"), trained()
     weights = arrays(dict(tree_flatten(head.parameters())))
     by_hand = ByHand(weights, target_of("qwen3_5"))
-    drafter = load_mtp(publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {})
+    drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {})
     engine = Engine(target, [drafter], context_limit=400)
     rounds = [
         p for at in (7, 12) for p in proposed(engine, PROMPT[:at], "mtp", max_tokens=24, draft_length=4)
@@ -241,7 +242,7 @@ def accepted(drafter: MtpDrafter, target: Any) -> list[float]:
 def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
     target, head = target_of("qwen3_5"), trained()
     first, second = accepted(
-        load_mtp(publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {}), target
+        LOADERS["mtp"](publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {}), target
     )
     assert first > 0.7 and second > 0.3, (first, second)
     target = target_of("qwen3_5")
@@ -266,15 +267,15 @@ def test_layers_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: 
     target = target_of("qwen3_5")
     folder = publish(tmp_path / "mtp", head_for(target), original, "qwen3_5")
     with pytest.raises(UnsupportedModel, match="glm4_moe_lite, deepseek_v3, and this one is llama"):
-        load_mtp(folder, target_of("llama"), {})
+        LOADERS["mtp"](folder, target_of("llama"), {})
     sizes = {"vocab_size": 120, "hidden_size": 32}
     edit_config(folder, text_config=sizes | {"hidden_size": 40})
     with pytest.raises(UnsupportedModel, match="made for this target"):
-        load_mtp(folder, target, {})
+        LOADERS["mtp"](folder, target, {})
     edit_config(folder, text_config=sizes, mtp_use_dedicated_embeddings=True)
     with pytest.raises(UnsupportedModel, match="its own embeddings, which are not supported"):
-        load_mtp(folder, target, {})
+        LOADERS["mtp"](folder, target, {})
     edit_config(folder, mtp_use_dedicated_embeddings=False)
     edit_tensors(folder, lambda tensors: tensors.pop("mtp.fc.weight"))
     with pytest.raises(BrokenFiles, match="does not match its config.json"):
-        load_mtp(folder, target, {})
+        LOADERS["mtp"](folder, target, {})

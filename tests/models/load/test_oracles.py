@@ -15,9 +15,7 @@ import pytest
 from mlx_spec import Engine
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash_head import DFlashHead
-from models.load.assistant import load_assistant
-from models.load.dflash import load_dflash
-from models.load.eagle import load_eagle
+from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import shuffled, states_of, target
@@ -63,7 +61,7 @@ def test_logits_of_an_assistant_are_those_of_transformers(tmp_path: Path) -> Non
     for folder in folders:
         assert check_drafter(folder) == "assistant"
         wanted = np.load(folder / "logits.npy")
-        engine = Engine(model, [load_assistant(folder, model, {})], context_limit=400)
+        engine = Engine(model, [LOADERS["assistant"](folder, model, {})], context_limit=400)
         one = proposed(engine, ids, "assistant", max_tokens=12, draft_length=3)[0]
         assert one.before == ids + first
         there = np.isfinite(one.logits)
@@ -77,13 +75,13 @@ def run(script: str, folder: Path) -> None:
 
 
 def eagle(folder: Path, states: list[mx.array]) -> np.ndarray:
-    head = load_eagle(folder, target(), {}).head
+    head = LOADERS["eagle"](folder, target(), {}).head
     return np.array(head.guesses(head(mx.array([TEXT[1:]]), hidden=head.features(states)))[0])
 
 
 def block(folder: Path, states: list[mx.array], rows: int) -> np.ndarray:
     """The text in two passes, the second with the block."""
-    drafter = load_dflash(folder, target(), {})
+    drafter = LOADERS["dflash"](folder, target(), {})
     features, cut = drafter.head.features(states), 7
     drafter.cached.forward(Pass(mx.array([TEXT[1 : 1 + cut]]), Length.exact(0), hidden=features[:, :cut]))
     ids = TEXT[1 + cut :] + [TEXT[-1]] + [drafter.head.shape.mask] * (rows - 1)

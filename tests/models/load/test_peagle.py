@@ -12,7 +12,7 @@ from mlx.utils import tree_flatten
 from mlx_spec import Engine, UnsupportedModel
 from mlx_spec.drafters.peagle_head import PEagleHead
 from models.errors import BrokenFiles
-from models.load.peagle import load_peagle
+from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.heads import KNOWN, states_of, target
 from tests.mlx_spec.peagle_heads import MASK, SHAPE, by_hand, head_for
@@ -63,7 +63,7 @@ def test_its_drafts_are_those_of_its_equations(
     changes = {"norm_before_residual": shape.norm_before_residual}
     folder = publish(tmp_path / "head", head, packaging, **changes)
     assert check_drafter(folder) == "peagle"
-    drafter = load_peagle(folder, target(), {})
+    drafter = LOADERS["peagle"](folder, target(), {})
     args = replace(drafter.head.shape.args, max_position_embeddings=None)
     assert replace(drafter.head.shape, args=args) == shape and drafter.candidate.room == depth
     engine = Engine(target(), [drafter], context_limit=400)
@@ -80,13 +80,13 @@ def test_its_drafts_are_those_of_its_equations(
 def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
     folder = publish(tmp_path / "head", head_for(), "speculators")
     with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        load_peagle(folder, tiny_llama(0, layers=4, dim=64), {})
+        LOADERS["peagle"](folder, tiny_llama(0, layers=4, dim=64), {})
     publish(folder, head_for(), "speculators", mask_token_id=VOCAB)
     with pytest.raises(UnsupportedModel, match="mask is token 120, and it has 120 tokens"):
-        load_peagle(folder, target(), {})
+        LOADERS["peagle"](folder, target(), {})
     publish(folder, head_for(), "speculators", mask_token_id=None)
     with pytest.raises(BrokenFiles, match="names no 'mask_token_id'"):
-        load_peagle(folder, target(), {})
+        LOADERS["peagle"](folder, target(), {})
     for lost, message in (
         ("mask_hidden", "names no 'mask_hidden'"),
         ("layers.1.mlp.up_proj.weight", "does not match its config.json"),
@@ -94,4 +94,4 @@ def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: P
     ):
         edit_tensors(publish(folder, head_for(), "speculators"), lambda tensors, lost=lost: tensors.pop(lost))
         with pytest.raises(BrokenFiles, match=message):
-            load_peagle(folder, target(), {})
+            LOADERS["peagle"](folder, target(), {})

@@ -18,8 +18,8 @@ from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.training.start import eagle_head
 from models.errors import BrokenFiles
-from models.load.eagle import load_eagle
-from models.load.heads import rotation
+from models.load.drafters import LOADERS
+from models.load.heads import LAYER_SIZES, layer_args
 from models.pairs.folder import check_drafter
 from models.training.kinds import eagle_shape
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
@@ -55,7 +55,7 @@ def of_target() -> Weights:
 
 def loaded(folder: Path) -> EagleDrafter:
     assert check_drafter(folder) == "eagle"
-    return load_eagle(folder, target(), {})
+    return LOADERS["eagle"](folder, target(), {})
 
 
 def engine_with(drafter: EagleDrafter) -> Engine:
@@ -169,7 +169,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperatu
 def test_what_is_not_read_is_refused_by_name(tmp_path, packaging, changes, error, message):
     folder = edit_config(publish(tmp_path / "head", variant({}, few=False), packaging), **changes)
     with pytest.raises(error, match=message):
-        load_eagle(folder, target(), {})
+        LOADERS["eagle"](folder, target(), {})
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
     model, config = load_model(make_model(folder, hidden_size=64, intermediate_size=128))
     wanted = eagle_head(model, eagle_shape(config, model, KNOWN))
     states = mx.random.normal((1, 5, 64), key=mx.random.key(1))
-    head = load_eagle(make_eagle(home / "small", folder, KNOWN, bits=8), model, config).head
+    head = LOADERS["eagle"](make_eagle(home / "small", folder, KNOWN, bits=8), model, config).head
     assert head.shape.tokens == tuple(KNOWN)
     off = mx.abs(head.guesses(states) - wanted.guesses(states)).max()
     assert off < 0.05 * mx.abs(wanted.guesses(states)).max()
@@ -204,5 +204,6 @@ def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
 @pytest.mark.parametrize(("kind", "scales"), [("default", False), ("llama3", True)])
 def test_a_rotation_is_read_in_the_format_of_transformers_5_too(kind: str, scales: bool) -> None:
     named = {"rope_theta": 5e5, "rope_type": kind, "factor": 8.0}
-    theta, scaling = rotation({"rope_parameters": named})
-    assert theta == 5e5 and (scaling is not None and scaling["factor"] == 8.0) == scales
+    args = layer_args({**dict.fromkeys(LAYER_SIZES, 8), "rms_norm_eps": 1e-5, "rope_parameters": named})
+    scaling = args["rope_scaling"]
+    assert args["rope_theta"] == 5e5 and (scaling is not None and scaling["factor"] == 8.0) == scales

@@ -12,13 +12,8 @@ import pytest
 
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
-from models.load.assistant import load_assistant
-from models.load.dflash import load_dflash
-from models.load.drafters import WHOLE, with_bits
-from models.load.eagle import load_eagle
-from models.load.medusa import load_medusa, save_medusa
-from models.load.mtp import load_mtp
-from models.load.peagle import load_peagle
+from models.load.drafters import LOADERS, WHOLE, with_bits
+from models.load.medusa import save_medusa
 from tests.mlx_spec import assistant_heads, dflash_heads, heads, peagle_heads
 from tests.mlx_spec.tiny_models import prompt, text
 from tests.models.load import (
@@ -72,18 +67,18 @@ def latent(folder: Path, kind: str) -> Path:
 
 Family = tuple[Callable[[Path], Path], Callable[[], Any], Callable[..., Drafter]]
 FAMILIES: dict[str, Family] = {
-    "eagle": (eagle, heads.target, load_eagle),
-    "peagle": (peagle, heads.target, load_peagle),
-    "medusa": (medusa, test_medusa.target, load_medusa),
-    "dflash": (dflash, heads.target, load_dflash),
-    "mtp": (mtp, lambda: test_mtp.target_of("qwen3_5"), load_mtp),
-    "mtp of DeepSeek": (lambda folder: latent(folder, KIND), test_deepseek_mtp.target, load_mtp),
+    "eagle": (eagle, heads.target, LOADERS["eagle"]),
+    "peagle": (peagle, heads.target, LOADERS["peagle"]),
+    "medusa": (medusa, test_medusa.target, LOADERS["medusa"]),
+    "dflash": (dflash, heads.target, LOADERS["dflash"]),
+    "mtp": (mtp, lambda: test_mtp.target_of("qwen3_5"), LOADERS["mtp"]),
+    "mtp of DeepSeek": (lambda folder: latent(folder, KIND), test_deepseek_mtp.target, LOADERS["mtp"]),
     "mtp of GLM-4.7-Flash": (
         lambda folder: latent(folder, FLASH),
         lambda: test_deepseek_mtp.target(FLASH),
-        load_mtp,
+        LOADERS["mtp"],
     ),
-    "assistant": (assistant, assistant_heads.target, load_assistant),
+    "assistant": (assistant, assistant_heads.target, LOADERS["assistant"]),
 }
 
 
