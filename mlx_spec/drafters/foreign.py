@@ -94,15 +94,13 @@ class ForeignDrafter(Drafter):
         self._limit = context_limit
         self._transcripts: list[Transcript] = []
         self._unread = 0
-        self._texts: list[list[int]] = []
-        """The texts that it read, in its own tokens."""
         self._drafted: mx.array | None = None
-        """`[b, n]`, its own tokens after them, of which all but the last were read."""
+        """`[b, n]`, its own tokens after those that it read, of which all but the last were read too."""
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         more = [self._translator.transcript() for _ in texts[len(self._transcripts) :]]
         self._transcripts = [*self._transcripts, *more][: len(texts)]
-        self._texts, self._drafted = [], None
+        self._drafted = None
         self._count(texts)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
@@ -150,10 +148,10 @@ class ForeignDrafter(Drafter):
 
     def _read(self, texts: list[list[int]]) -> Output:
         """Read the new tokens of each text, the last ones of all texts in one pass."""
-        if self._drafted is not None and len(self._texts) == len(texts):
+        if self._drafted is not None:
             drafted: list[list[int]] = self._drafted.tolist()  # type: ignore[assignment]
-            for i, (text, more) in enumerate(zip(self._texts, drafted, strict=True)):
-                self.cached.read_to([*text, *more], len(text) + len(more) - 1, i)
+            for i, more in enumerate(drafted):
+                self.cached.read_on(more[:-1], self.cached.seen[i], i)
         lag = max(len(text) - self.cached.resume(text, len(text) - 1, i) for i, text in enumerate(texts))
         lag = min(lag, LONG_LAG, *map(len, texts))
         for i, text in enumerate(texts):
@@ -163,12 +161,12 @@ class ForeignDrafter(Drafter):
         output = self.cached.forward(Pass(ids, _length(starts)))
         for i, text in enumerate(texts):
             self.cached.read_to(text, len(text), i)
-        self._texts, self._drafted = texts, None
+        self._drafted = None
         return output
 
     def _step(self, ids: Int[mx.array, "b 1"], count: int) -> Float[mx.array, "b draft_vocab"]:
         """The logits after one more of its own tokens; the text and `count` drafted tokens were read."""
-        start = _length([len(text) + count for text in self._texts])
+        start = _length([seen + count for seen in self.cached.seen])
         return self.cached.follow(Pass(ids, start)).logits[:, -1]
 
 
