@@ -102,30 +102,24 @@ class Calibration:
 
     def costs(self) -> Costs:
         """The costs that were timed, and those computed from them for other draft lengths."""
-        near, far = self._rounds(self.near), self._rounds(self.far)
-        if "plain" not in near:
+        if not self.plain:
             return Costs()
-        grown = {
-            name: {
-                k: (far[name][k] - near[name][k]) / (self.far - self.near)
-                for k in by.keys() & far[name].keys()
-            }
-            for name, by in near.items()
-            if name in far and self.far > self.near
-        }
-        flat, passes = grown.get("plain", {0: 0.0}), grown.get("lookup", {})
+        near, far = self._rounds(self.near), self._rounds(self.far)
+        grown, apart = dict[str, dict[int, float]](), self.far - self.near
+        for name in near.keys() & far.keys() if apart else ():
+            both = near[name].keys() & far[name].keys()
+            grown[name] = {k: (far[name][k] - near[name][k]) / apart for k in both}
+        flat = grown.get("lookup") or {0: 0.0}
         known = {
-            name: {
-                k: self._cost(seconds, _on_line({**flat, **(grown.get(name) or passes)}, k))
-                for k, seconds in by.items()
-            }
+            name: {k: self._cost(seconds, _on_line(grown.get(name) or flat, k)) for k, seconds in by.items()}
             for name, by in near.items()
         }
+        plain = known["lookup"].pop(0)
         for drafter in self.engine.drafters:
-            if not drafter.steps and "lookup" in known:  # its drafts cost nothing either
+            if not drafter.steps:  # its drafts cost nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
         known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
-        return Costs(known.pop("plain")[0], known)
+        return Costs(plain, {name: by for name, by in known.items() if by})
 
     def verifying(self, context: int) -> dict[int, float]:
         """Seconds of a target pass by rows, host work included; only what was timed."""
@@ -214,11 +208,12 @@ class Calibration:
         return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
-        """Seconds by drafter and draft length; those of draft models are interpolated."""
+        """Seconds by drafter and draft length, a plain round as lookup's of length 0.
+
+        Those of draft models are interpolated.
+        """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
-        rounds = {"plain": {0: passes.pop(0)}} if 0 in passes else {}
-        if passes:
-            rounds["lookup"] = passes
+        rounds = {"lookup": passes}
         for name in self.stepping if passes else ():
             if drafting := self._drafting(name, context):
                 once, step = drafting

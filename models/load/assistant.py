@@ -1,6 +1,6 @@
 """Loading Gemma 4's assistant drafters, as Google publishes them or as mlx-vlm quantizes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
@@ -8,13 +8,8 @@ from mlx_lm.models.gemma4_text import ModelArgs
 
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.assistant_head import AssistantHead, AssistantShape
-from models.load.heads import Config, Weights, size
+from models.load.heads import Config, Weights, size, text_model
 
-_TEXT_MODELS: dict[str, Callable[[Any], Any]] = {
-    "gemma4": lambda target: target.language_model,
-    "gemma4_text": lambda target: target,
-}
-"""By the target's type: from the target to its text model."""
 _FULL = "full_attention"
 _ORDER = "masked_embedding.token_ordering"
 _RENAMED = {
@@ -87,12 +82,12 @@ def _reads(target: Any, args: ModelArgs) -> Mapping[str, int]:
         UnsupportedModel: the target is not a Gemma 4, or its keys have another width.
     """
     kind = type(target).__module__.rpartition(".")[2]
-    if kind not in _TEXT_MODELS:
+    if kind not in ("gemma4", "gemma4_text"):
         raise UnsupportedModel(
             f"Assistants read keys and values of Gemma 4, and this target is of the type {kind}. "
             "Use another drafter."
         )
-    of = _TEXT_MODELS[kind](target).args
+    of = text_model(target).args
     own = of.layer_types[: of.num_hidden_layers - of.num_kv_shared_layers]
     reads = {}
     for kind in args.layer_types or ():

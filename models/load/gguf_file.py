@@ -23,19 +23,7 @@ LEAVES = "weight", "scales", "biases"
 DAMAGE = OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError, struct.error
 """What files raise that are truncated, damaged or may not be read."""
 _TEXT, _LIST = 8, 9
-_NUMBERS = {
-    0: "<B",
-    1: "<b",
-    2: "<H",
-    3: "<h",
-    4: "<I",
-    5: "<i",
-    6: "<f",
-    7: "<?",
-    10: "<Q",
-    11: "<q",
-    12: "<d",
-}
+_NUMBERS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Formats of metadata, by their number in the file."""
 _PLAIN = {0: (np.float32, mx.float32), 1: (np.float16, mx.float16), 30: (np.uint16, mx.bfloat16)}
 """F32, F16 and BF16, by their number in the file: as NumPy reads them, and what they are."""
@@ -111,11 +99,11 @@ class _Bytes:
         if kind == _LIST:
             kind, count = self.number("<I"), self.number("<Q")
             if form := _NUMBERS.get(kind):
-                return list(struct.unpack(f"<{count}{form[1]}", self.take(count * struct.calcsize(form))))
+                return list(struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize(f"<{form}"))))
             return [self.value(kind) for _ in range(count)]
         if kind not in _NUMBERS:
             raise ValueError(f"its metadata has a value of type {kind}")
-        return self.number(_NUMBERS[kind])
+        return self.number(f"<{_NUMBERS[kind]}")
 
 
 def _read_metadata(file: _Bytes, path: Path) -> tuple[int, Metadata]:

@@ -88,16 +88,26 @@ def save_head(folder: Path, head: Head, config: Config, bits: int | None, prefix
         bits: quantize its matrices to this many bits, in place; None: float16.
         prefix: of tensors' names in the head, left out in the file.
     """
-    quantization = {}
-    if bits:
-        nn.quantize(head, GROUP, bits, class_predicate=_is_divisible)
-        quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
+    quantization = quantize(head, bits, nn.Linear)
     parameters: Weights = {k.removeprefix(prefix): x for k, x in tree_flatten(head.parameters())}  # type: ignore[misc]
     tokens, known = np.array(head.tokens, np.int64), np.zeros(head.vocab, np.bool_)
     known[tokens] = True
     offsets = {"d2t": mx.array(tokens - np.arange(len(tokens))), "t2d": mx.array(known.tolist())}
     mx.save_safetensors(str(folder / WEIGHTS), _cast(parameters, mx.float16) | offsets, {"format": "mlx"})
     (folder / "config.json").write_text(json.dumps({**quantization, **config}, indent=1) + "\n")
+
+
+def quantize(module: nn.Module, bits: int | None, kinds: Any) -> dict[str, Any]:
+    """Quantize the layers of these kinds in place, whose rows are whole groups; returns the entry of
+    config.json. None: nothing is changed."""
+    if not bits:
+        return {}
+
+    def is_divisible(_: str, layer: Any) -> bool:
+        return isinstance(layer, kinds) and layer.weight.shape[-1] % GROUP == 0
+
+    nn.quantize(module, GROUP, bits, class_predicate=is_divisible)
+    return {"quantization": {"group_size": GROUP, "bits": bits}}
 
 
 def quantize_head(head: nn.Module, quantization: Any) -> None:
@@ -145,6 +155,11 @@ def layer_of(config: Config) -> Config:
     return AutoConfig.for_model(inner["model_type"]).to_dict() | {"layer_types": None} | inner
 
 
+def text_model(target: Any) -> Any:
+    """The part of a target that reads text: mlx-lm wraps it in some types."""
+    return getattr(target, "language_model", target)
+
+
 def llama_shape(args: ModelArgs) -> dict[str, Any]:
     """The entries of config.json for these arguments."""
     names = ("model_type", "hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
@@ -174,10 +189,6 @@ def size(config: Config, name: str) -> int:
     if type(value := config[name]) is not int or value < 1:
         raise ValueError(f"its {name} is {value!r}")
     return value
-
-
-def _is_divisible(_: str, layer: nn.Module) -> bool:
-    return isinstance(layer, nn.Linear) and layer.weight.shape[-1] % GROUP == 0
 
 
 def _cast(weights: Weights, dtype: mx.Dtype) -> Weights:

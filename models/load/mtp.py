@@ -5,7 +5,6 @@ and DeepSeek's, stored as a layer after the target's last one.
 """
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import mlx.core as mx
@@ -13,18 +12,11 @@ import mlx.nn as nn
 
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.mtp_head import MtpHead
-from models.load.heads import Config, Weights, layer_of, size
+from models.load.heads import Config, Weights, layer_of, size, text_model
 from models.pairs.original_mtp import COPIES
 
-_ARGS: dict[str, Callable[[Any], Any]] = {
-    "qwen3_next": lambda target: target.args,
-    "qwen3_5": lambda target: target.language_model.args,
-    "qwen3_5_moe": lambda target: target.language_model.args,
-    "glm4_moe": lambda target: target.args,
-    "glm4_moe_lite": lambda target: target.args,
-    "deepseek_v3": lambda target: target.args,
-}
-"""By the target's type: from the target to the arguments of its decoder layers."""
+_TARGETS = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "glm4_moe", "glm4_moe_lite", "deepseek_v3")
+"""Types of targets."""
 _LATENT = ("glm4_moe_lite", "deepseek_v3")
 """Types with multi-head latent attention."""
 _STORED_LESS_ONE = ("qwen3_next", "qwen3_5", "qwen3_5_moe")
@@ -73,12 +65,12 @@ def _are_less_one(own: Weights) -> bool:
 def _layer(target: Any) -> tuple[nn.Module, float]:
     """A new layer like the target's last full-attention layer, and the epsilon of its norms."""
     kind = _kind(target)
-    if kind not in _ARGS:
+    if kind not in _TARGETS:
         raise UnsupportedModel(
-            f"MTP layers are supported for targets of the types {', '.join(_ARGS)}, and this one is {kind}. "
-            "Use another drafter."
+            f"MTP layers are supported for targets of the types {', '.join(_TARGETS)}, and this one is "
+            f"{kind}. Use another drafter."
         )
-    args = _ARGS[kind](target)
+    args = text_model(target).args
     index = max(i for i, layer in enumerate(target.layers) if "self_attn" in layer)
     return type(target.layers[index])(args, index), args.rms_norm_eps
 

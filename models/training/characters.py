@@ -17,10 +17,11 @@ from mlx_spec.training.small_model import learner, new_model
 from mlx_spec.training.spelling import spelled
 from models.errors import BadChoice
 from models.load.checkpoint import opened
+from models.load.heads import GROUP
 from models.load.token_bytes import BYTE_LETTERS, TokenBytes
 from models.load.tokenizers import read_tokenizer
 from models.pairs.own_drafters import CHARACTERS
-from models.training.draft_model import GROUP, llama_config, save_model
+from models.training.draft_model import llama_config, save_model
 from models.training.fitting import Fitting
 from models.training.kinds import Kind, vocabulary
 from models.training.work import TrainRequest, Work

@@ -17,7 +17,7 @@ from mlx_spec.training.fit import Learner
 from mlx_spec.training.small_model import learner, small_model
 from models.errors import BadChoice
 from models.load.checkpoint import opened
-from models.load.heads import llama_shape
+from models.load.heads import GROUP, llama_shape, quantize
 from models.load.tokenizers import check_folders
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
@@ -32,8 +32,6 @@ LAYERS = 4
 GENTLE = 0.1
 """Factor on the learning rates for a model that is trained already."""
 USE = "--drafter names it, and where no other draft model is named every command uses it with"
-GROUP = 64
-"""Weights that share a scale."""
 TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
              "chat_template*", "vocab.*", "merges.txt")  # fmt: skip
 NOT_COPIED = ("quantization", "quantization_config", "mlx_spec")
@@ -149,16 +147,9 @@ def save_model(folder: Path, model: nn.Module, config: Mapping[str, Any], bits: 
     Args:
         bits: quantize its matrices to this many bits; None: 16 bits, bfloat16 or float16 as its config says.
     """
-    quantization: dict[str, Any] = {}
     dtype = mx.bfloat16 if config.get("torch_dtype") == "bfloat16" else mx.float16
     model.set_dtype(dtype)
-    if bits:
-        nn.quantize(model, GROUP, bits, class_predicate=_is_divisible)
-        quantization = {"quantization": {"group_size": GROUP, "bits": bits}}
+    quantization = quantize(model, bits, (nn.Linear, nn.Embedding))
     weights: dict[str, mx.array] = dict(tree_flatten(model.parameters()))  # type: ignore[arg-type]
     mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
     (folder / "config.json").write_text(json.dumps({**config, **quantization}, indent=1) + "\n")
-
-
-def _is_divisible(_: str, layer: nn.Module) -> bool:
-    return isinstance(layer, (nn.Linear, nn.Embedding)) and layer.weight.shape[-1] % GROUP == 0
