@@ -67,7 +67,7 @@ def load_head(
         raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or fetch it again.") from error
     # Of another type than the target's states, both would become float32 in every step.
     weights = _cast({rename(name): x for name, x in weights.items()}, head.dtype)
-    if quantized := bool(config.get("quantization")):
+    if quantized := any(name.endswith(".scales") for name in weights):
         nn.quantize(head, class_predicate=lambda path, layer: f"{path}.scales" in weights
                     and infer_quant_config(path, layer, weights))  # fmt: skip
     try:

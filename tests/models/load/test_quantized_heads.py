@@ -24,7 +24,7 @@ from models.load.mtp import load_mtp
 from models.load.peagle import load_peagle
 from tests.mlx_spec import assistant_heads, dflash_heads, heads, peagle_heads
 from tests.mlx_spec.tiny_models import prompt, text
-from tests.models.drafter_folders import Tensors, edit_config, edit_tensors
+from tests.models.drafter_folders import Tensors, edit_tensors
 from tests.models.load import (
     published_eagle,
     test_assistant,
@@ -131,7 +131,7 @@ def test_matrices_of_several_bits_are_read_as_stored_and_other_numbers_become_of
 
     model = heads.target()
     model.set_dtype(mx.bfloat16)
-    head: Any = load_eagle(edit_tensors(edit_config(eagle(tmp_path), **CONFIG), pack), model, {}).head
+    head: Any = load_eagle(edit_tensors(eagle(tmp_path), pack), model, {}).head
     assert {name: (layer.mode, layer.bits) for name, layer in _quantized(head).items()} == stored
     assert {x.dtype for _, x in tree_flatten(head.parameters())} == {mx.bfloat16, mx.uint32, mx.uint8}  # type: ignore[union-attr]
     assert head.guesses(mx.ones((1, 1, 32), mx.bfloat16)).dtype == mx.bfloat16
