@@ -40,6 +40,11 @@ class Head(nn.Module):
         """The target's id of each token of its vocabulary."""
         return self._tokens
 
+    @property
+    def dtype(self) -> mx.Dtype:
+        """Of the target's states."""
+        return self._embed(mx.zeros((1,), mx.int32)).dtype
+
     @abstractmethod
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows ... draft_vocab"]:
         """Logits over the head's own vocabulary."""

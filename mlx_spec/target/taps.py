@@ -69,8 +69,8 @@ class Taps:
         self._noted = []
 
     def note(self, state: mx.array) -> None:
-        """Note a layer's output; layers run in order."""
-        if self._noted is not None:
+        """Note a layer's output; layers run in order. Not Gemma 3n's, which are several states of a row."""
+        if self._noted is not None and state.ndim == 3:
             self._noted.append(state)
 
     def take(self) -> dict[int, mx.array]:

@@ -12,6 +12,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.utils import dequantize_model, load_model
 
+from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.ranks import Ranks
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
 from models.load.configuration import rope_settings
@@ -66,6 +67,10 @@ class Checkpoint:
             if as_float32:
                 model.set_dtype(mx.float32)  # before dequantizing, else it rounds to float16
                 model = dequantize_model(model)
+                model.set_dtype(mx.float32)  # MXFP4 was made bfloat16
+            elif self.weights is not None and config["model_type"] != "gemma3_text":
+                # Norms are float32 in these files and would make all states so. Gemma's exceed float16.
+                model.set_dtype(embedding_of(model)(mx.zeros((1,), mx.int32)).dtype)
             if ranks:
                 split(model, config, ranks, self.path)
             mx.eval(model.parameters())

@@ -8,7 +8,8 @@ from typing import Any
 from models.errors import BadChoice
 from models.pairs.folder import check_config
 
-_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length")
+_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length",
+           "model_max_length")  # fmt: skip
 _UNKNOWN_LIMIT = 4096
 
 
@@ -60,7 +61,7 @@ def _is_module(kind: str) -> bool:
     spec = find_spec("mlx_lm")
     assert spec is not None and spec.submodule_search_locations, "mlx-lm is a dependency"
     folder = Path(spec.submodule_search_locations[0]) / "models"
-    return kind.isidentifier() and (folder / f"{kind}.py").is_file()
+    return "/" not in kind and (folder / f"{kind}.py").is_file()
 
 
 def _named_limit(values: dict[str, Any]) -> int | None:

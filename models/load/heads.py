@@ -12,7 +12,7 @@ import numpy as np
 from mlx.utils import tree_flatten
 from mlx_lm.models.llama import ModelArgs
 from mlx_lm.models.switch_layers import SwitchLinear
-from mlx_lm.utils import dequantize_model
+from mlx_lm.utils import dequantize_model, infer_quant_config
 
 from mlx_spec.drafters.head import Head
 from models.errors import BrokenFiles
@@ -28,6 +28,8 @@ LAYER_SIZES = ("hidden_size", "num_hidden_layers", "intermediate_size", "num_att
 SPECULATORS = "speculators_model_type"
 """A key that only configs of speculators have."""
 
+_FINE = "e_score_correction_bias"
+"""Float32 in every model, as in mlx-lm's conversions."""
 _OF_STATES = ("fc", "pre_projection")
 """Layers that read the target's hidden states."""
 
@@ -54,7 +56,7 @@ def load_head(
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: the head was made for another target, or has parts that are not supported.
     """
-    config, as_float32 = read_json(folder / "config.json") or {}, on_cpu()
+    config = read_json(folder / "config.json") or {}
     weights: Weights = {}
     for file in weight_files(folder):
         weights |= mx.load(str(file))  # type: ignore[operator]
@@ -64,18 +66,18 @@ def load_head(
         raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
     except (TypeError, ValueError) as error:
         raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or fetch it again.") from error
-    if as_float32:
-        weights = _cast(weights, mx.float32)
-    if quantization := config.get("quantization"):
-        nn.quantize(head, quantization["group_size"], quantization["bits"],
-                    class_predicate=lambda path, _: f"{path}.scales" in weights)  # fmt: skip
+    # Of another type than the target's states, both would become float32 in every step.
+    weights = _cast(weights, head.dtype)
+    if quantized := any(name.endswith(".scales") for name in weights):
+        nn.quantize(head, class_predicate=lambda path, layer: f"{path}.scales" in weights
+                    and infer_quant_config(path, layer, weights))  # fmt: skip
     try:
         head.load_weights(list(weights.items()))
     except ValueError as error:
         raise BrokenFiles(f"The head in {folder} does not match its config.json: {error}") from error
-    if as_float32 and quantization:
+    if on_cpu() and quantized:
         dequantize_model(head)
-    elif not as_float32 and not quantization:
+    elif not on_cpu() and not quantized:
         quantize_head(head, target_config.get("quantization"))
     mx.eval(head.parameters())
     return head
@@ -192,5 +194,6 @@ def size(config: Config, name: str) -> int:
 
 
 def _cast(weights: Weights, dtype: mx.Dtype) -> Weights:
-    """Cast the floating-point tensors; packed weights and ids stay."""
-    return {k: x.astype(dtype) if mx.issubdtype(x.dtype, mx.floating) else x for k, x in weights.items()}
+    """Cast the floating-point tensors; packed weights, ids and the fine biases of experts stay."""
+    kept = {k for k, x in weights.items() if k.endswith(_FINE) or not mx.issubdtype(x.dtype, mx.floating)}
+    return {k: x if k in kept else x.astype(dtype) for k, x in weights.items()}

@@ -32,6 +32,9 @@ BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
 """Bits per number, by dtype name in safetensors."""
+READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", "pack-quantized",
+                  "mxfp4-pack-quantized", "nvfp4-pack-quantized")  # fmt: skip
+"""The methods and formats of quantization that mlx-lm reads, beside its own."""
 _DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
 _SHA1_LENGTH = 40
 
@@ -129,10 +132,18 @@ def check_config(config: dict[str, Any], where: str) -> None:
     if not isinstance(config.get("model_type"), str):
         raise BadChoice(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
     _check_values(config, where)
+    found = config.get("quantization_config") or {}
+    method = found.get("format", found.get("quant_method", "awq"))
+    of_qwen = method == "fp8" and "scale_fmt" not in found and config["model_type"].startswith("qwen")
+    if not config.get("quantization") and (of_qwen or method not in READ_QUANTIZED):
+        raise BadChoice(
+            f"{where} is quantized by {method}, which mlx-lm does not read. Use a version for MLX, or the "
+            "unquantized original."
+        )
 
 
 def _check_values(config: dict[str, Any], where: str) -> None:
-    for key in ("quantization", "text_config", "rope_scaling"):
+    for key in ("quantization", "quantization_config", "text_config", "rope_scaling"):
         if not isinstance(config.get(key) or {}, dict):
             raise BadChoice(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
     bits = (config.get("quantization") or {}).get("bits", 1)

@@ -63,6 +63,7 @@ def test_weights_in_groups_of_32_keep_their_bits(tmp_path):
         model: Any = checkpoint.load(as_float32=False)[0]
     for leaf in ("weight", "scales", "biases"):
         assert mx.array_equal(model.layers[0].mlp.up_proj[leaf], packed[f"blk.0.ffn_up.{leaf}"])
+    assert model(IDS).dtype == mx.float16, "norms, which the file has in float32, do not widen it"
 
 
 def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):

@@ -105,18 +105,18 @@ def test_embedding_rows_may_differ_where_the_tokenizer_is_the_same(pair: tuple[P
     assert len(answer(load(spec_of(*pair)), max_tokens=12, drafter="model", temperature=1.0)) == 12
 
 
-def quantize(folder: Path, config: dict[str, Any], *, group_size: int, bits: int) -> None:
+def quantize(folder: Path, config: dict[str, Any], **quantization: Any) -> None:
     """Write a quantized model of this configuration."""
     model = Model(ModelArgs.from_dict(config))
     model.set_dtype(mx.bfloat16)
-    nn.quantize(model, group_size=group_size, bits=bits)
-    quantization = {"group_size": group_size, "bits": bits}
+    nn.quantize(model, **quantization)
     mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(model.parameters())))
     (folder / "config.json").write_text(json.dumps(config | {"quantization": quantization}))
 
 
-def test_a_quantized_model_becomes_float32_on_a_cpu(pair: tuple[Path, Path]) -> None:
-    quantize(pair[0], model_config(hidden_size=64, intermediate_size=128), group_size=32, bits=8)
+@pytest.mark.parametrize("mode", ["affine", "mxfp4"])
+def test_a_quantized_model_becomes_float32_on_a_cpu(pair: tuple[Path, Path], mode: str) -> None:
+    quantize(pair[0], model_config(hidden_size=64, intermediate_size=128), group_size=32, bits=4, mode=mode)
 
     parameters = tree_flatten(load(spec_of(*pair)).engine.target.model.parameters())
     dtypes = {array.dtype for _, array in parameters if isinstance(array, mx.array)}
@@ -194,6 +194,7 @@ LLAMA3 = {"rope_type": "llama3", "factor": 32.0, "original_max_position_embeddin
         (yarn("type", 32768, 32768, 4.0), 131072),
         (yarn("rope_type", 131072, 32768, 4.0), 131072),
         ({"max_position_embeddings": 131072, "rope_scaling": LLAMA3}, 131072),
+        ({"model_type": "kimi_linear", "model_max_length": 1048576}, 1048576),
         ({"model_type": "no such thing"}, 4096),
     ],
 )
@@ -201,7 +202,7 @@ def test_the_context_limit_is_the_model_s_own(config: dict[str, Any], limit: int
     assert context_limit(config) == limit
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "mistral", "mistral3"])
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "nemotron-nas", "mistral", "mistral3"])
 def test_known_architectures_pass_under_any_of_their_names(kind: str) -> None:
     check_architecture({"model_type": kind}, "org/name")
 

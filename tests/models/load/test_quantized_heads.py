@@ -7,15 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import mlx.nn as nn
 import pytest
+from mlx.utils import tree_flatten
 
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
 from models.load.drafters import LOADERS, WHOLE, with_bits
+from models.load.gguf_file import LEAVES
 from models.load.medusa import save_medusa
 from tests.mlx_spec import assistant_heads, dflash_heads, heads, peagle_heads
 from tests.mlx_spec.tiny_models import prompt, text
+from tests.models.drafter_folders import Tensors, edit_tensors
 from tests.models.load import (
     published_eagle,
     test_assistant,
@@ -106,6 +110,26 @@ def test_products_become_as_many_bits_as_asked_for_and_the_text_stays(
     options = {"max_tokens": 12, "temperature": 0.8}
     drafted = text(engine, PROMPT, drafter=drafter.name, draft_length=2, **options)
     assert drafted == text(engine, PROMPT, drafter="none", **options)
+
+
+def test_matrices_of_several_bits_are_read_as_stored_and_other_numbers_become_of_the_target_s_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mlx-lm gives experts' gates 8 bits where others have 4."""
+    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
+    stored = {"lm_head": ("affine", 8), "midlayer.mlp.up_proj": ("affine", 4), "fc": ("mxfp4", 4)}
+
+    def pack(tensors: Tensors) -> None:
+        for name, (mode, bits) in stored.items():
+            packed = mx.quantize(tensors[f"{name}.weight"], 32, bits, mode)
+            tensors |= zip((f"{name}.{leaf}" for leaf in LEAVES), packed, strict=False)
+
+    model = heads.target()
+    model.set_dtype(mx.bfloat16)
+    head: Any = LOADERS["eagle"](edit_tensors(eagle(tmp_path), pack), model, {}).head
+    assert {name: (layer.mode, layer.bits) for name, layer in _quantized(head).items()} == stored
+    assert {x.dtype for _, x in tree_flatten(head.parameters())} == {mx.bfloat16, mx.uint32, mx.uint8}  # type: ignore[union-attr]
+    assert head.guesses(mx.ones((1, 1, 32), mx.bfloat16)).dtype == mx.bfloat16
 
 
 def _quantized(head: nn.Module) -> dict[str, Any]:

@@ -70,7 +70,6 @@ def test_tensors_that_are_not_a_heads_are_named(
         ({"eagle_config": {TAPS: [0]}}, 3, "fc.weight"),
         ({"eagle_config": {TAPS: [0, 2]}}, 2, "reads layer 2, and the target has 2 layers"),
         ({"quantization": 8}, 2, "quantization that is no object: 8"),
-        ({"quantization": {"bits": 8}}, 2, "group_size"),
         ({"rope_scaling": {"rope_type": "odd"}}, 3, "odd"),
     ],
 )
