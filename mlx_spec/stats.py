@@ -24,7 +24,7 @@ class Stats:
     time_to_first_token: float
     """Seconds from the start until the first round was read."""
     tokens_per_second: float
-    """Decoding only: tokens after the first round over the time after it (all of it, if one round)."""
+    """Decoding only: tokens after the first round over the time after it; 0 if it is the only one."""
     end_to_end_tokens_per_second: float
     """All tokens over prefill and decoding."""
     rounds: int
@@ -86,7 +86,7 @@ def summarise(
     first = rounds[0].seconds if rounds else 0.0
     drafted = sum(len(r.drafted) for r in rounds)
     accepted = sum(r.accepted for r in rounds)
-    timed = [r for i, r in enumerate(rounds) if i not in (0, continued_at)] or rounds
+    timed = [r for i, r in enumerate(rounds) if i not in (0, continued_at)]
     seconds = sum(r.seconds for r in timed)
     total = prefill_seconds + decode
     return Stats(

@@ -15,20 +15,23 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def rate_text(per_second: float) -> str:
+    """`120`, `9.5`: a whole number alone would be far off below 10."""
+    return f"{per_second:.{0 if per_second >= 9.95 else 1}f}"
+
+
 def answer_figures(stats: Stats) -> list[str]:
     """An answer in numbers: tokens and speed, what of the drafts was accepted, the wait for the first."""
     if not stats.tokens:
         return ["no tokens"]
-    speed, wait = stats.tokens_per_second, stats.time_to_first_token
-    drafts = "no draft"
+    rate = f", {rate_text(stats.tokens_per_second)}/s" if stats.tokens_per_second else ""
+    drafts, wait = "no draft", stats.time_to_first_token
     if stats.draft_n:
-        accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
-        drafts = f"{accepted}, {stats.accepted_per_round:.2f}/round"
-    first = f"{wait * 1000:.0f} ms" if wait < 0.9995 else f"{wait:.1f} s"
+        drafts = f"accepted {stats.draft_n_accepted}/{stats.draft_n}, {stats.accepted_per_round:.2f}/round"
     return [
-        f"{stats.tokens} tokens, {speed:.{0 if speed >= 10 else 1}f}/s",
+        f"{stats.tokens} token{'s' * (stats.tokens > 1)}{rate}",
         drafts,
-        f"first token {first}",
+        f"first token {f'{wait * 1000:.0f} ms' if wait < 0.9995 else f'{wait:.1f} s'}",
     ]
 
 

@@ -225,7 +225,9 @@ class Controller(Policy):
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
-        return (value.candidate, j) if pays and min(value.risk(j) + value.reading, START) <= left else None
+        once = self.reading.get(value.candidate.drafter, 0.0) * value.candidate.behind / value.seconds[0]
+        covered = max(min(value.risk(j) + value.reading, START), once) <= left
+        return (value.candidate, j) if pays and covered else None
 
     def _begin_probe(self, drafter: str, k: int) -> None:
         self._probe, self._probe_left, self._since_probe = (drafter, k), PROBE_ROUNDS, 0
@@ -254,7 +256,7 @@ class Controller(Policy):
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        self.budget.spend(tokens, seconds - max(0.0, once - START / 2 * plain))
+        self.budget.spend(tokens, seconds - max(0.0, min(once, seconds - expected) - START / 2 * plain))
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self.reading.get(candidate.drafter, took)

@@ -20,6 +20,7 @@ def test_rates_have_the_denominators_they_name():
     assert stats.acceptance_by_position == pytest.approx((2 / 3, 1 / 2, 1))
     assert stats.tokens_per_second == pytest.approx(4 / 0.3)
     assert stats.prompt_tokens == 7
+    assert summarise([a_round(0, 0)]).tokens_per_second == 0, "one round is the reading of the prompt"
     none = summarise([])
     assert (none.tokens, none.tokens_per_second, none.acceptance_rate) == (0, 0, 0)
 

@@ -38,7 +38,9 @@ from tests.app.tiny_pair import TinyPair, write_tiny_pair
          "no gain, 0.99 times as fast (0.95 to 1.30 over 3 repeats)"),
         ([100, 100, 100], [106, 99, 130], 8, False, False,
          "no sure gain, 1.06 times as fast (0.99 to 1.30 over 3 repeats)"),
+        ([100, 100], [80, 102], 0, False, False, "no gain, 0.91 times as fast (0.80 to 1.02 over 2 repeats)"),
         ([100], [200], 8, True, False, "drafting is 2.00 times as fast (one run each)"),
+        ([0], [0], 0, False, False, "no speed was measured: no answer has a second token"),
     ],
 )  # fmt: skip
 def test_a_gain_is_one_in_every_repeat_and_by_drafting(
@@ -48,8 +50,8 @@ def test_a_gain_is_one_in_every_repeat_and_by_drafting(
     assert (result.won, result.lost, result.verdict) == (won, lost, words)
 
 
-def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> None:
-    results = [measured([100], [200], "a"), measured([10], [5], "b")]
+def test_the_overall_ratio_is_the_geometric_mean_of_the_prompts_that_were_timed() -> None:
+    results = [measured([100], [200], "a"), measured([10], [5], "b"), measured([0], [0], "b")]
     overall = compare(results)
     assert overall.ratio == pytest.approx(1.0)
     assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)

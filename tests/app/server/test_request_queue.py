@@ -67,7 +67,7 @@ def test_requests_are_answered_in_the_order_of_their_arrival(scripted_server: Ru
     counts = [2, 4, 6]
 
     def answered() -> list[int]:
-        ends = [re.search(r" (\d+) tokens at .*(length|stop)$", line) for line in scripted_server.lines]
+        ends = [re.search(r" (\d+) tokens, .*(length|stop)$", line) for line in scripted_server.lines]
         return [int(end[1]) for end in ends if end][-3:]
 
     with ThreadPoolExecutor() as pool:
