@@ -57,7 +57,7 @@ async def _lines(request: Request, asked: QueuedRequest) -> AsyncIterator[str]:
     try:
         while not isinstance(event, TurnEnded):
             event = await asked.next(KEEP_ALIVE_SECONDS)
-            yield f"{LINE.dump_json(event).decode() if event else ''}\n"
+            yield f"{LINE.dump_json(event, ensure_ascii=True).decode() if event else ''}\n"
     except Problem as problem:
         problem.log(request.scope)
         failed = AnswerFailed(0, problem.message, problem.status < 500)
