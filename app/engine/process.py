@@ -234,9 +234,9 @@ def _message(error: Exception) -> str:
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
     if is_lack_of_memory(error):
-        return "Out of memory. Choose a smaller pair (/pairs) or close other programs."
+        return "Out of memory. Choose a smaller pair or close other programs."
     what = f"{type(error).__name__}: {error}".removesuffix(".")
-    return f"The engine failed: {what}. The log has the details (/log)."
+    return f"The engine failed: {what}. engine.log has the details (in the chat: /log)."
 
 
 def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
