@@ -102,6 +102,10 @@ class RequestQueue:
         elif asked.id is not None and not asked.ended:
             self.link.cancel(asked.id)
 
+    def cancel_all(self) -> None:
+        for asked in (*self.waiting, *self.running):
+            self.leave(asked)
+
     def _advance(self) -> None:
         while self.waiting and len(self.running) < self._at_once:
             asked = self.waiting.popleft()
