@@ -124,8 +124,7 @@ class EngineClient:
 
 def describe_death(event: Died) -> str:
     if event.returncode >= 0:
-        code = event.returncode
-        return f"The engine process ended by itself with exit code {code} (engine.log; in the chat: /log)."
+        return f"The engine process ended with exit code {event.returncode} (engine.log; in the chat: /log)."
     number = -event.returncode
     name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
     hint = " It may lack memory: choose a smaller pair or close other programs."

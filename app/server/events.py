@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer, AnswerFailed
-from app.engine.wire import LINE, PAIR
+from app.engine.server_client import LINE, PAIR
 from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
 from app.server.body import Body, read_body
 from app.server.problem import Problem

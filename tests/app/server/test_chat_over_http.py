@@ -21,8 +21,7 @@ from app.engine.protocol import (
     Loaded,
     LoadFailed,
 )
-from app.engine.server_client import ServerClient
-from app.engine.wire import LINE
+from app.engine.server_client import LINE, ServerClient
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
