@@ -10,7 +10,6 @@ import typer
 from app.commands import arguments as args
 from app.commands.generate import exit_code, print_answer
 from app.engine.chat_prompt import FillIn
-from app.engine.fill_in import CANNOT, can_fill_in
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.shell.errors import BadInput
@@ -66,8 +65,6 @@ def command(
     gap = _gap(read_prompt(None, file), at)
     documents = tuple(read_text(each) for each in open_file or ())
     with args.tuned_pair(spec, options) as loaded:
-        if gap.after and not can_fill_in(loaded.tokenizer):
-            raise BadInput(f"{spec.name} {CANNOT}")
         asked = gap if gap.after else gap.before
         request = Answer(0, asked, options, documents=documents, stop_texts=stops)
         ended = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())

@@ -7,6 +7,7 @@ import typer
 
 from app.commands import arguments as args
 from mlx_spec.types import Options
+from models.pairs.installed import installed_folder
 
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
 
@@ -45,8 +46,11 @@ def command(
     from app.server.run import run_server
 
     args.print_config_problems()
+    spec = pair.chosen()
+    for source in spec.sources:
+        installed_folder(source, spec)  # a missing one is told before a place to ask is printed
     run_server(
-        pair.chosen(),
+        spec,
         options,
         host=host,
         port=port,

@@ -124,8 +124,8 @@ class EngineClient:
 
 def describe_death(event: Died) -> str:
     if event.returncode >= 0:
-        return f"The engine process ended by itself with exit code {event.returncode} (/log has the reason)."
+        return f"The engine process ended with exit code {event.returncode} (engine.log; in the chat: /log)."
     number = -event.returncode
     name = next((one.name for one in signal.Signals if one == number), f"signal {number}")
-    hint = " It may lack memory: choose a smaller pair (/pairs) or close other programs."
+    hint = " It may lack memory: choose a smaller pair or close other programs."
     return f"The engine process was ended by {name}.{hint if number in _OF_MEMORY else ''}"

@@ -29,21 +29,11 @@ FORMATS = (
     Format("▁<PRE>", "▁<SUF>", "▁<MID>"),  # CodeLlama
     Format("[PREFIX]", "[SUFFIX]", ""),  # Codestral
 )
-CANNOT = (
-    "has no fill-in-the-middle tokens, so it cannot fill a gap. Leave out the text after it, or choose a "
-    "model that has them: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or Codestral."
-)
-"""The message for a model without any of these formats, to follow its name."""
 ENDS = (
     "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>", "<|file_separator|>",
     "<file_sep>", "▁<EOT>",
 )  # fmt: skip
 """Tokens that end the answer: models end the gap with them, or go on with another file."""
-
-
-def can_fill_in(tokenizer: "TokenizerWrapper") -> bool:
-    """Whether the tokenizer has the tokens of a fill-in-the-middle format."""
-    return _known_format(tokenizer.get_vocab()) is not None
 
 
 def fill_in_ids(tokenizer: "TokenizerWrapper", gap: FillIn) -> list[int]:
@@ -72,11 +62,11 @@ def fill_in_stops(tokenizer: "TokenizerWrapper") -> frozenset[int]:
 
 
 def _format(vocabulary: dict[str, int]) -> Format:
-    found = _known_format(vocabulary)
-    if found is None:
-        raise BadInput(f"This model {CANNOT}")
-    return found
-
-
-def _known_format(vocabulary: dict[str, int]) -> Format | None:
-    return next((each for each in FORMATS if all(mark in vocabulary for mark in each if mark)), None)
+    for each in FORMATS:
+        if all(mark in vocabulary for mark in each if mark):
+            return each
+    raise BadInput(
+        "This model has no fill-in-the-middle tokens, so it cannot fill a gap. Leave out the text after it, "
+        "or choose one that has them: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or "
+        "Codestral."
+    )

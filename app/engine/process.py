@@ -229,14 +229,14 @@ def _failed(number: int, error: Exception) -> AnswerFailed:
 
 
 def _message(error: Exception) -> str:
-    """The message for the user. The traceback goes to stderr, which is the log."""
-    traceback.print_exception(error)
+    """The message for the user. An error without a sentence of ours is traced to stderr, which is the log."""
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
+    traceback.print_exception(error)
     if is_lack_of_memory(error):
-        return "Out of memory. Choose a smaller pair (/pairs) or close other programs."
+        return "Out of memory. Choose a smaller pair or close other programs."
     what = f"{type(error).__name__}: {error}".removesuffix(".")
-    return f"The engine failed: {what}. The log has the details (/log)."
+    return f"The engine failed: {what}. engine.log has the details (in the chat: /log)."
 
 
 def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":

@@ -13,14 +13,17 @@ import httpx2
 from pydantic import TypeAdapter
 
 from app.engine import protocol
+from app.engine.events import PairInfo, TurnEvent
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, LoadFailed, Request
-from app.engine.wire import LINE, PAIR
 from app.shell.errors import BadInput
 
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 60.0
 """Read timeout; the server sends a line at least every ten seconds."""
+PAIR = TypeAdapter(PairInfo)
 _ANSWER = TypeAdapter(Answer)
+LINE: TypeAdapter[TurnEvent | AnswerFailed] = TypeAdapter(TurnEvent | AnswerFailed)
+"""A line of an answer: an event, or an error in place of the last one."""
 T = TypeVar("T")
 
 
@@ -50,7 +53,6 @@ class ServerClient:
         self._name = uuid4().hex
 
     alive = True
-    pid = None
 
     def pair_name(self) -> str:
         """The served pair's name. BadInput if no server answers, or another program does."""

@@ -28,7 +28,7 @@ class ToolCallReader:
         self._begin: str = tokenizer.tool_call_start or "" if tools else ""
         self._end: str = tokenizer.tool_call_end or "" if tools else ""
         """Empty: a call extends to the end of the answer."""
-        self._calls: list[str] = []
+        self._calls: list[ToolCall] = []
         self._text = ""
         """Held text: perhaps the beginning of a call, or if `_inside`, a call so far."""
         self._inside = False
@@ -45,26 +45,23 @@ class ToolCallReader:
         Args:
             cut: the model was stopped before its end, so a call that is still open is text too.
         """
-        rest, calls = "", list[ToolCall]()
-        for text in self._calls:
-            calls += (found := self._read(text))
-            rest += "" if found else self._begin + text + self._end
+        rest = self._text
         if self._inside:
-            calls += (found := [] if cut else self._read(self._text))
-            rest += "" if found else self._begin + self._text
-        else:
-            rest += self._text
-        return ([Piece(rest, mark)] if rest else []), tuple(calls)
+            self._calls += (found := [] if cut else self._read(rest))
+            rest = "" if found else self._begin + rest
+        return ([Piece(rest, mark)] if rest else []), tuple(self._calls)
 
     def _pass(self, text: str) -> str:
         self._text += text
         passed = ""
         while (mark := self._end if self._inside else self._begin) and mark in self._text:
             before, _, self._text = self._text.partition(mark)
-            if self._inside:
-                self._calls.append(before)
-            else:
+            if not self._inside:
                 passed += before
+            elif found := self._read(before):
+                self._calls += found
+            else:
+                passed += self._begin + before + self._end
             self._inside = not self._inside
         if self._inside:
             return passed

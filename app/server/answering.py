@@ -31,9 +31,9 @@ def new_id(prefix: str) -> str:
 
 
 def server_sent(value: dict[str, Any], event: str = "") -> str:
-    """A server-sent event, with a name if it has one."""
+    """A server-sent event, with a name if it has one; in ASCII, as some clients split lines at U+2028."""
     name = f"event: {event}\n" if event else ""
-    return f"{name}data: {json.dumps(value, ensure_ascii=False)}\n\n"
+    return f"{name}data: {json.dumps(value)}\n\n"
 
 
 class Writer(Protocol):

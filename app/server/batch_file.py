@@ -1,5 +1,6 @@
 """OpenAI's batch files: a request per line in, an answer per line out, intact after a kill at any time."""
 
+import codecs
 import errno
 import fcntl
 import json
@@ -29,7 +30,7 @@ class BatchRequest(BaseModel):
 def read_requests(file: Path) -> list[BatchRequest]:
     """The file's requests in order; BadInput names the first invalid line."""
     try:
-        lines = file.read_bytes().splitlines()
+        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
     requests: dict[str, BatchRequest] = {}

@@ -23,7 +23,7 @@ from app.server.usage import timings
 USUAL_TOKENS = 16
 """OpenAI's default for `max_tokens`."""
 
-Ids = Annotated[list[int], Field(min_length=1)]
+Ids = Annotated[tuple[int, ...], Field(min_length=1)]
 Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_ANSWERS)]
 
 
@@ -40,11 +40,7 @@ class CompletionRequest(OpenAiSampling):
             if not isinstance(self.prompt, str):
                 raise Problem(400, "A suffix needs a prompt that is one text.", param="suffix")
             return [FillIn(self.prompt, self.suffix)]
-        if isinstance(self.prompt, str):
-            return [self.prompt]
-        if isinstance(self.prompt[0], int):
-            return [tuple(self.prompt)]  # type: ignore[arg-type]
-        return [each if isinstance(each, str) else tuple(each) for each in self.prompt]  # type: ignore[arg-type]
+        return [*self.prompt] if isinstance(self.prompt, list) else [self.prompt]
 
 
 async def completions(request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer, AnswerFailed
-from app.engine.wire import LINE, PAIR
+from app.engine.server_client import LINE, PAIR
 from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
 from app.server.body import Body, read_body
 from app.server.problem import Problem
@@ -57,7 +57,7 @@ async def _lines(request: Request, asked: QueuedRequest) -> AsyncIterator[str]:
     try:
         while not isinstance(event, TurnEnded):
             event = await asked.next(KEEP_ALIVE_SECONDS)
-            yield f"{LINE.dump_json(event).decode() if event else ''}\n"
+            yield f"{LINE.dump_json(event, ensure_ascii=True).decode() if event else ''}\n"
     except Problem as problem:
         problem.log(request.scope)
         failed = AnswerFailed(0, problem.message, problem.status < 500)

@@ -74,19 +74,16 @@ Watcher = Callable[[QueuedRequest, TurnEnded | AnswerFailed], object]
 class RequestQueue:
     """Hands requests to the engine, `at_once` of them at a time."""
 
-    def __init__(
-        self, link: EngineLink, watcher: Watcher, *, at_once: int, most_waiting: int = MOST_WAITING
-    ) -> None:
+    def __init__(self, link: EngineLink, watcher: Watcher, *, at_once: int) -> None:
         self.link = link
         self.waiting: deque[QueuedRequest] = deque()
         self.running: set[QueuedRequest] = set()
         self._watcher = watcher
         self._at_once = at_once
-        self._most_waiting = most_waiting
 
     def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
         """Append all requests to the queue; Problem if it has no room for them."""
-        if len(self.waiting) + len(requests) > self._most_waiting + self._at_once - len(self.running):
+        if len(self.waiting) + len(requests) > MOST_WAITING + self._at_once - len(self.running):
             message = f"{len(self.waiting)} requests are waiting already. Ask again later."
             raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
         joined = [QueuedRequest(self, request) for request in requests]
@@ -101,6 +98,10 @@ class RequestQueue:
             asked.take(Answered(0, TurnEnded("", (), "cancelled", seed, summarise(()))))
         elif asked.id is not None and not asked.ended:
             self.link.cancel(asked.id)
+
+    def cancel_all(self) -> None:
+        for asked in (*self.waiting, *self.running):
+            self.leave(asked)
 
     def _advance(self) -> None:
         while self.waiting and len(self.running) < self._at_once:

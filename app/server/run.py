@@ -13,6 +13,7 @@ from app.engine.events import TurnEnded
 from app.engine.protocol import AnswerFailed
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
+from app.server.request_queue import RequestQueue
 from app.server.service import opened
 from app.server.slow_heads import ImpatientProtocol
 from app.shell.errors import BadInput, MachineFailed
@@ -23,6 +24,16 @@ from models.pairs.pair import PairSpec
 
 MOST_CONNECTIONS = 256
 GRACE_SECONDS = 1
+
+
+class _Server(uvicorn.Server):
+    """Cancels all answers at its end, so that their clients are told."""
+
+    queue: RequestQueue
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.queue.cancel_all()
+        await super().shutdown(sockets)
 
 
 def run_server(
@@ -66,7 +77,8 @@ def run_server(
                 server_header=False, limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )  # fmt: skip
-            server = uvicorn.Server(config)
+            server = _Server(config)
+            server.queue = served.queue
             data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
             await server.serve(sockets)
 

@@ -1,6 +1,7 @@
 """What the endpoints share: the served pair, its queue of requests and their default options."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
@@ -9,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
-from app.chat.engine_link import EngineLink, PairEvent
+from app.chat.engine_link import EngineDied, EngineLink, PairEvent
 from app.engine.chat_prompt import Count
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
@@ -71,7 +72,7 @@ def opened(
         defaults: options that a request may override.
         at_once: requests answered side by side.
         ended: called with the last event of every request except successful token counts.
-        failed: called with the reason if the pair cannot be loaded, or lacks the default drafter.
+        failed: called with the reason if the pair cannot be loaded or used, or other Macs cannot be reached.
     """
     loop = asyncio.get_running_loop()
 
@@ -82,6 +83,8 @@ def opened(
     def listen(event: PairEvent) -> None:
         if isinstance(event, LoadFailed):
             failed(event.message)
+        if isinstance(event, EngineDied) and "MLX_RANK" in os.environ:
+            failed("The engine ended, and with it the connection to the other Macs. Start all of them again.")
         if not isinstance(event, Loaded):
             return
         try:

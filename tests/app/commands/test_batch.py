@@ -48,6 +48,7 @@ def test_a_file_is_answered_as_generate_answers(
     asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
     refused = request(9, "hi", temperature=-1)
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
+    Path(given).write_text(Path(given).read_text(), "utf-8-sig")  # as Windows' editors do
     count_as_measured(tiny_pair)
     assert main(["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]) == 0
     found = answers(out)
@@ -218,21 +219,22 @@ def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refu
 
 
 @pytest.mark.parametrize(
-    ("out", "pair", "why"),
+    ("requests", "out", "pair", "why"),
     [
-        ("out.jsonl", "nopair", "no pair 'nopair'"),
-        ("no/out.jsonl", "builtin", "OUT {}/no/out.jsonl: there is no"),
+        (1, "out.jsonl", "nopair", "no pair 'nopair'"),
+        (1, "no/out.jsonl", "builtin", "OUT {}/no/out.jsonl: there is no"),
+        (0, "out.jsonl", "builtin", "holds no requests"),
     ],
 )
-def test_a_pair_or_a_place_that_is_not_there_is_named_before_a_file_is_made(
-    out: str, pair: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_requests_a_pair_or_a_place_that_are_not_there_are_named_before_a_file_is_made(
+    requests: int, out: str, pair: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given = write(tmp_path / "in.jsonl", [request(1, "hello")])
+    given = write(tmp_path / "in.jsonl", [request(1, "hello")] * requests)
     assert main(["batch", given, str(tmp_path / out), pair]) == 2
     assert why.format(tmp_path) in capfd.readouterr().err and not (tmp_path / out).exists()
 
 
-def test_a_file_without_requests_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    given = write(tmp_path / "in.jsonl", [])
-    assert main(["batch", given, str(tmp_path / "out.jsonl")]) == 2
-    assert "holds no requests" in capfd.readouterr().err and not (tmp_path / "out.jsonl").exists()
+def test_serve_names_a_pair_that_is_not_there_before_an_address(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "qwen3-4b", "--port", "0"]) == 2
+    said = capfd.readouterr()
+    assert "mlx-spec pull qwen3-4b" in said.err and not said.out

@@ -98,7 +98,7 @@ def test_a_model_without_marks_is_refused_by_its_name(
     options = [*tiny_pair.arguments, "--no-draft"]
     assert main(["complete", *options, "--file", str(file), "--at", "2:5"]) == 2
     out, err = capfd.readouterr()
-    assert out == "" and "target has no fill-in-the-middle tokens" in err and "Qwen2.5-Coder" in err
+    assert out == "" and "This model has no fill-in-the-middle tokens" in err and "Qwen2.5-Coder" in err
 
 
 @pytest.mark.parametrize(

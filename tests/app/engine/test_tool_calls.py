@@ -63,7 +63,7 @@ def test_calls_are_parted_from_the_text_around_them(size: int) -> None:
 
 @pytest.mark.parametrize("broken", ['{"name": "f"', "[1]", '{"name": "f"}', "null", '"text"', "3"])
 def test_a_call_that_cannot_be_read_is_text(broken: str) -> None:
-    text = f"So: <tool_call>{broken}</tool_call>"
+    text = f"So: <tool_call>{broken}</tool_call>, or not"
     assert read(Calling(), text, 3) == (text, ())
 
 

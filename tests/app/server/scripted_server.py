@@ -14,7 +14,7 @@ ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
 if __name__ == "__main__":
     name = sys.argv[1] if len(sys.argv) > 1 else "scripted"
     service.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
-    service.RequestQueue = partial(request_queue.RequestQueue, most_waiting=4)  # type: ignore[misc, assignment]
+    request_queue.MOST_WAITING = 4
     gate.SLOW_READER_SECONDS = slow_heads.HEAD_SECONDS = 1.0
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 1

@@ -77,3 +77,9 @@ def test_no_more_are_with_the_engine_than_asked_for_and_its_death_ends_only_thes
         server.wait_for("num_requests_running", 2)
         waiting = pool.submit(server.chat, "hello")
         assert [each.result(20).status for each in (slow, crash, waiting)] == [503, 503, 200]
+
+
+def test_on_one_of_several_macs_the_engines_death_ends_the_server(tmp_path: Path) -> None:
+    with running(tmp_path, [], program=SCRIPTED, MLX_RANK="0") as server:
+        assert server.chat("crash").status == 503 and server.process.wait(20)
+    assert "Start all of them again." in server.lines[-1]

@@ -21,8 +21,7 @@ from app.engine.protocol import (
     Loaded,
     LoadFailed,
 )
-from app.engine.server_client import ServerClient
-from app.engine.wire import LINE
+from app.engine.server_client import LINE, ServerClient
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
@@ -93,6 +92,16 @@ def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: Ru
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         LINE.validate_json(line)
+
+
+def test_a_text_with_line_ends_of_other_kinds_comes_whole(
+    client: ServerClient, scripted_server: RunningServer
+) -> None:
+    said = "echo a\u2028b\x85c"
+    assert said in scripted_server.chat(said, stream=True).streamed_text
+    client.send(ask(1, said))
+    *_, last = until_last(client, 1)
+    assert isinstance(last, Answered) and isinstance(last.event, TurnEnded) and said in last.event.text
 
 
 def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(

@@ -149,6 +149,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
             began = time.monotonic()
             assert server.end() == 0
             assert time.monotonic() - began < 8
+            assert b"shutting down" in b"".join(iter(lambda: connection.recv(1_000_000), b""))
     assert server.lines[-1] == "Stopped.\n", server.lines
     assert len([line for line in server.lines if "cached), " in line]) == 3
     assert [line for line in server.lines if line.startswith("4")] == [
@@ -158,6 +159,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
         "403: GET /v1/models (origin_not_allowed)\n",
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
+    assert "secret" not in (tmp_path / "engine.log").read_text()
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:
