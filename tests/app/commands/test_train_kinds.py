@@ -148,6 +148,14 @@ def test_a_target_that_does_not_fit_is_refused(
     assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
 
 
+def test_a_target_learns_from_no_text_of_another_one_of_its_name(tiny_pair: TinyPair) -> None:
+    for width in (32, 64):
+        make_model(tiny_pair.target, num_hidden_layers=4, hidden_size=width)
+        assert main(["train", str(tiny_pair.target)]) == 0
+    config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
+    assert config["hidden_size"] == 64 and config["mlx_spec"]["tokens"] < 400
+
+
 def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
