@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mlx.nn as nn
 import mlx_lm
 import pytest
 
@@ -14,8 +15,10 @@ from mlx_spec.training import fit
 from mlx_spec.training.layer_search import Found
 from mlx_spec.training.own_text import Sizes
 from mlx_spec.training.study import Study
+from models.errors import BadChoice
 from models.paths import own_drafters_folder
 from models.training import layer_skip
+from models.training.kinds import KINDS
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.tiny_models import make_model
 
@@ -148,6 +151,8 @@ def test_a_target_that_does_not_fit_is_refused(
     monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
     assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
     assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
+    with pytest.raises(BadChoice, match="names no 'hidden_size', after which an eagle head is shaped"):
+        KINDS["eagle"]({}).taps(nn.Module())
 
 
 def test_a_target_learns_from_no_text_of_another_one_of_its_name(tiny_pair: TinyPair) -> None:
