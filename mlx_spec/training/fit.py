@@ -191,9 +191,11 @@ class Batch:
 
 
 def parted(file: Path) -> tuple[list[Study], list[Study]]:
-    """The texts of a file to learn from, and the first, which is held out. A single text is learnt from."""
+    """The texts of a file to learn from, and the first greedy one, which is held out if it is not alone."""
     texts = list(study.read(file))
-    return (texts[1:], texts[:1]) if len(texts) > 1 else (texts, [])
+    greedy = (i for i, text in enumerate(texts) if len(texts) > 1 and text.greedy.any())
+    held = next(greedy, len(texts))
+    return texts[:held] + texts[held + 1 :], texts[held : held + 1]
 
 
 def _batches(texts: Sequence[Study], order: random.Random) -> Iterator[list[Study]]:

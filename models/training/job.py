@@ -25,7 +25,7 @@ from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
-"""Texts per file, of which one is held out: a stop loses at most this many, and those being written."""
+"""Texts per file: a stop loses at most this many, and those being written. One of each file is held out."""
 EPOCHS = 4
 WRITING = 0.6
 """Share of a time limit for collecting texts."""
