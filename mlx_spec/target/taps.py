@@ -77,12 +77,12 @@ class Taps:
         """Outputs in the last pass: `[b, rows, dim]` by layer.
 
         Raises:
-            UnsupportedModel: the model's code does not run its layers one by one.
+            UnsupportedModel: the model's code does not run its layers one by one, or each on several states.
         """
         noted, self._noted = self._noted or [], None
-        if len(noted) != len(self.layers):
+        if len(noted) != len(self.layers) or any(state.ndim != 3 for state in noted):
             raise UnsupportedModel(
-                f"The target's code hides its layers: {len(noted)} of {len(self.layers)} were seen. "
-                "Use a drafter that does not read them."
+                "The target's code does not give one state after each layer. "
+                "Use a drafter that does not read its layers."
             )
         return dict(zip(self.layers, noted, strict=True))

@@ -102,12 +102,12 @@ class Fit:
                 report(self.progress)
             self._save()
 
-    def acceptance(self, files: Sequence[Path]) -> list[float]:
-        """Rates at which the first 1, 2, ... drafted tokens are all accepted at temperature 0, on held-out
-        texts; empty if these have no greedy choices of the target."""
+    def acceptance(self, texts: Sequence[Study]) -> list[float]:
+        """Rates at which the first 1, 2, ... drafted tokens are all accepted at temperature 0, on texts that
+        are held out; empty if these have no greedy choices of the target."""
         right, drafts = np.zeros(DEPTHS), 0
-        for texts in _batches([text for file in files for text in study.read(file)], random.Random(0)):
-            batch = Batch(texts, self.table)
+        for several in _batches(texts, random.Random(0)):
+            batch = Batch(several, self.table)
             guesses = self.learner.guesses(batch, DEPTHS)
             found, count = unroll.accepted(guesses, batch.labels[..., 0], batch.greedy)
             right, drafts = right + found, drafts + count
@@ -129,7 +129,7 @@ class Fit:
         epoch, place = divmod(progress.files, groups)
         order = list(self.files)
         random.Random(epoch).shuffle(order)
-        texts = [each for file in order[place * FILES :][:FILES] for each in study.read(file)]
+        texts = [each for file in order[place * FILES :][:FILES] for each in parted(file)[0]]
         for several in _batches(texts, random.Random(progress.files)):
             begun = time.perf_counter()
             batch = Batch(several, self.table)
@@ -188,6 +188,14 @@ class Batch:
         self.probs = probs / mx.maximum(probs.sum(axis=-1, keepdims=True), 1e-9)
         self.counted = real & known[..., 0]
         self.greedy = real & _stack([text.greedy for text in texts], rows)
+
+
+def parted(file: Path) -> tuple[list[Study], list[Study]]:
+    """The texts of a file to learn from, and the first greedy one, which is held out if it is not alone."""
+    texts = list(study.read(file))
+    greedy = (i for i, text in enumerate(texts) if len(texts) > 1 and text.greedy.any())
+    held = next(greedy, len(texts))
+    return texts[:held] + texts[held + 1 :], texts[held : held + 1]
 
 
 def _batches(texts: Sequence[Study], order: random.Random) -> Iterator[list[Study]]:

@@ -9,6 +9,7 @@ the one that raises the loss least first; the first few layers alone are tried t
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import mlx.core as mx
@@ -90,7 +91,7 @@ def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> It
     best = NONE
     for first in range(count - 1, 0, -1):
         found = judge.found(range(first))
-        best = max(best, found, key=_gain)
+        best = max(best, found, key=attrgetter("gain"))
         yield best
         if found.ceiling <= max(best.gain, WORTH):
             break  # with fewer layers it is right less often
@@ -101,16 +102,12 @@ def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> It
         for layer in tried:
             without[layer] = found = judge.found(kept - {layer})
             losses[layer] = found.loss
-            best = max(best, found, key=_gain)
+            best = max(best, found, key=attrgetter("gain"))
             yield best
         least = min(tried, key=losses.__getitem__)
         if without[least].ceiling <= max(best.gain, WORTH):
             return
         kept.remove(least)
-
-
-def _gain(found: Found) -> float:
-    return found.gain
 
 
 class Judge:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx_lm.generate import BatchGenerator
+from mlx_lm.generate import BatchGenerator, StopSequences
 from mlx_lm.sample_utils import make_sampler
 
 from mlx_spec.training.study import Text
@@ -70,19 +70,21 @@ def own_texts(
     draw = random.Random(seed)
     mx.random.seed(seed % 2**32)
     samplers = {t: make_sampler(t) for t in {ASKING, *sizes.temperatures}}
-    stops = [[end] for end in sorted(template.ends | set(template.answer[:1]))]
-    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=sizes.rows)
+    ends = StopSequences([[end] for end in sorted(template.ends)])
+    answer_begins = StopSequences([[end] for end in sorted(template.ends | set(template.answer[:1]))])
+    writer = BatchGenerator(model, completion_batch_size=sizes.rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
     written: deque[Sequence[int]] = deque(maxlen=KEPT)
     given = passages or written
 
-    def write(begun: Sequence[int], count: int, temperature: float) -> int:
-        return writer.insert([list(begun)], [count], samplers=[samplers[temperature]])[0]
+    def write(begun: Sequence[int], count: int, temperature: float, stops: StopSequences) -> int:
+        sampler = samplers[temperature]
+        return writer.insert([list(begun)], [count], samplers=[sampler], stop_sequences=[stops])[0]
 
     def answer(question: Sequence[int]) -> None:
         begun, temperature = [*question, *template.answer], draw.choice(sizes.temperatures)
-        answered[write(begun, sizes.answered, temperature)] = (begun, len(begun), temperature)
+        answered[write(begun, sizes.answered, temperature, ends)] = (begun, len(begun), temperature)
 
     while True:
         while len(asked) + len(answered) < sizes.rows:
@@ -90,7 +92,7 @@ def own_texts(
                 answer([*template.question, *draw.choice(template.tasks), *draw.choice(given)])
             else:
                 begun = [*template.question, *draw.choice(template.openings)]
-                asked[write(begun, sizes.asked, ASKING)] = begun
+                asked[write(begun, sizes.asked, ASKING, answer_begins)] = begun
         for each in writer.next_generated():
             stopped = each.finish_reason == "stop"
             if each.uid in asked:

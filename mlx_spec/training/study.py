@@ -85,8 +85,3 @@ def read(path: Path) -> Iterator[Study]:
     arrays: dict[str, mx.array] = mx.load(str(path))  # type: ignore[assignment]
     for i in range(len(arrays) // len(NAMES)):
         yield Study(*(arrays[f"{i}.{name}"] for name in NAMES))
-
-
-def count(path: Path) -> int:
-    """Tokens of a file's texts."""
-    return sum(len(text.tokens) for text in read(path))

@@ -1,5 +1,6 @@
 """The user's texts to draft from: a folder of files, or one file."""
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -37,8 +38,7 @@ def named_documents(text: str) -> str:
 
 
 def listed(place: Path) -> list[Listed]:
-    """The file itself, or all files below a folder, by name, without hidden and empty ones and those of more
-    than `LARGEST_FILE` bytes.
+    """The file itself, or all files below a folder, by name, without hidden and empty ones.
 
     Raises MachineTrouble if the folder cannot be read, BadChoice if it holds more than `MOST_FILES`.
     """
@@ -58,7 +58,7 @@ def listed(place: Path) -> list[Listed]:
 
 
 def read_texts(place: Path, files: list[Listed]) -> tuple[list[str], list[str]]:
-    """The texts of the UTF-8 files, and a note about unreadable ones.
+    """The texts of the UTF-8 files, and a note about unreadable ones and those above `LARGEST_FILE` bytes.
 
     Raises BadChoice if there is no text, or more than `LARGEST_FOLDER` bytes of it.
     """
@@ -67,7 +67,7 @@ def read_texts(place: Path, files: list[Listed]) -> tuple[list[str], list[str]]:
     size = 0
     for file in files:
         try:
-            text = _text(file.path)
+            text = _text(file)
         except OSError as error:
             unread.append(f"{file.path} ({error.strerror})")
             continue
@@ -94,16 +94,20 @@ def _facts(paths: list[str]) -> list[Listed]:
             facts = os.stat(path)
         except OSError:  # deleted meanwhile, or a broken link
             continue
-        if stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= LARGEST_FILE:
+        if stat.S_ISREG(facts.st_mode) and facts.st_size:
             found.append(Listed(path, facts.st_size, facts.st_mtime_ns))
     return found
 
 
-def _text(path: str) -> str | None:
-    """None if the file is not UTF-8 text."""
-    with open(path, "rb") as file:
+def _text(listed: Listed) -> str | None:
+    """None if the file is not UTF-8 text; OSError if it cannot be read or is too large a text."""
+    with open(listed.path, "rb") as file:
         begin = file.read(_HEAD_BYTES)
-        content = begin if b"\0" in begin else begin + file.read()
+        if b"\0" in begin:
+            return None
+        if listed.size > LARGEST_FILE:
+            raise OSError(errno.EFBIG, f"larger than {size_text(LARGEST_FILE)}")
+        content = begin + file.read()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

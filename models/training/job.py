@@ -13,9 +13,9 @@ import mlx.nn as nn
 
 from mlx_spec.target.model import Model
 from mlx_spec.training import study
-from mlx_spec.training.fit import Fit, Progress
+from mlx_spec.training.fit import Fit, Progress, parted
 from mlx_spec.training.study import Text
-from models.errors import BrokenFiles, MachineTrouble
+from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.files import atomic_write
 from models.pairs.folder import check_safetensors
 from models.size_text import size_text
@@ -25,9 +25,7 @@ from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
-"""Texts per file: a stop loses at most this many, and those the target is writing."""
-HELD_OUT = 20
-"""One file in this many is held out of training."""
+"""Texts per file: a stop loses at most this many, and those being written. One of each file is held out."""
 EPOCHS = 4
 WRITING = 0.6
 """Share of a time limit for collecting texts."""
@@ -69,14 +67,16 @@ class Job:
 
     @property
     def tokens_read(self) -> int:
-        return sum(study.count(file) for file in self.files)
+        return sum(len(text.tokens) for file in self.files for text in study.read(file))
 
     def run(self, report: Report) -> tuple[nn.Module, list[float]]:
         """The trained module, and its acceptance by depth on held-out texts. BrokenFiles if a file that an
         earlier run wrote is damaged."""
         self._check_files()
         self._read(report)
-        fit, held = self._fit()
+        if not self.tokens_read:
+            raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
+        fit = self._fit()
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
 
         def fitted(progress: Progress) -> None:
@@ -85,14 +85,14 @@ class Job:
             # Shorten the schedule to the time left, so that the learning rate still decays to its end.
             fit.tokens = pace.reached(done, wanted, self._seconds_left())
             if progress.files >= looked + SHOWN:
-                looked, look = progress.files, fit.acceptance(held)
+                looked, look = progress.files, fit.acceptance(self._held_out())
             left = pace.left(done, fit.tokens)
             unit = self._kind.unit
             report(Step("Learning", done, fit.tokens, unit, left, accepted_text(look, unit)))
 
         fit.run(fitted)
         self.hours = fit.progress.seconds / 3600
-        return fit.learner.module, fit.acceptance(held)
+        return fit.learner.module, fit.acceptance(self._held_out())
 
     def _check_files(self) -> None:
         for file in (*self.files, self._state):
@@ -121,7 +121,7 @@ class Job:
                 report(Step("Texts", done, self._tokens, self._kind.unit, left))
             if not studies:
                 return
-            number = max((_number(file) + 1 for file in self.files), default=0)
+            number = max((int(file.stem.removeprefix("texts-")) + 1 for file in self.files), default=0)
             study.write(self._folder / f"texts-{number:05d}.safetensors", studies)
 
     def _check_disk(self, missing: float) -> None:
@@ -140,15 +140,14 @@ class Job:
         mx.clear_cache()
         return found
 
-    def _fit(self) -> tuple[Fit, list[Path]]:
-        """The fit, resumed if there is one, and the held-out files."""
-        held = [file for file in self.files if _number(file) % HELD_OUT == 0] or self.files[:1]
-        files = [file for file in self.files if file not in held]
-        if not files:  # too few to keep some back: all are learnt from, and nothing is measured
-            files, held = held, []
-        tokens = EPOCHS * sum(study.count(file) for file in files)
+    def _fit(self) -> Fit:
+        """The fit, resumed if there is one."""
+        tokens = EPOCHS * sum(len(text.tokens) for file in self.files for text in parted(file)[0])
         learner = self._kind.learner(self._target, self._vocabulary())
-        return Fit(learner, files, tokens, self._state), held
+        return Fit(learner, self.files, tokens, self._state)
+
+    def _held_out(self) -> list[study.Study]:
+        return [text for file in self.files for text in parted(file)[1]]
 
     def _vocabulary(self) -> list[int]:
         """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
@@ -175,8 +174,3 @@ class Job:
         return (
             math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
         )
-
-
-def _number(file: Path) -> int:
-    """Of a file of texts; it stays when another is deleted, and with it what is held out."""
-    return int(file.stem.removeprefix("texts-"))

@@ -76,7 +76,8 @@ def eagle(config: Mapping[str, Any]) -> Kind:
     def learner(target: Any, tokens: Sequence[int]) -> Learner:
         return _eagle(start.eagle_head(target, eagle_shape(config, target, tokens)))
 
-    return Kind(eagle_taps, vocabulary, learner, save_eagle)
+    # Where the config lacks a size it is told before any text is read.
+    return Kind(lambda target: eagle_shape(config, target, ()).taps, vocabulary, learner, save_eagle)
 
 
 def medusa(config: Mapping[str, Any]) -> Kind:

@@ -35,7 +35,9 @@ def chat_template(tokenizer: TokenizerWrapper) -> Template:
     def encode(part: str) -> list[int]:
         return list(tokenizer.encode(part, add_special_tokens=False))
 
-    ends = frozenset(tokenizer.eos_token_ids)
+    answer = encode(after)
+    # An added token that ends the question ends an answer too, where the model names no such end.
+    ends = {*tokenizer.eos_token_ids, *{*answer[:1]}.intersection(tokenizer.added_tokens_decoder)}
     openings = tuple(tuple(encode(opening)) for opening in OPENINGS)
     tasks = tuple(tuple(encode(task)) for task in TASKS)
-    return Template(encode(before), encode(after), ends, (*openings, *[()] * len(OPENINGS)), tasks)
+    return Template(encode(before), answer, frozenset(ends), (*openings, *[()] * len(OPENINGS)), tasks)

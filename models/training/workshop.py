@@ -4,8 +4,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.tokenizer_utils import TokenizerWrapper
 from mlx_lm.utils import load_tokenizer
@@ -42,8 +45,8 @@ class Workshop:
         self.name = target_name(spec.target)
         self.folder = own_drafters_folder() / self.name / kind
         """For the finished drafter."""
-        self.unfinished = self.folder.with_name(f".{kind}")
-        """For texts and weights during training."""
+        self.unfinished = self.folder.with_name(f".{kind}-{_mark(self.target):08x}")
+        """For texts and weights during training: of another target of this name they would be wrong."""
         self._old = self.folder.with_name(f".{kind}.old")
         if self._old.exists() and not self.folder.exists():
             self._old.rename(self.folder)  # `place` was interrupted between its renames
@@ -79,3 +82,10 @@ class Workshop:
             self.folder.rename(self._old)
         draft.rename(self.folder)
         shutil.rmtree(self._old, ignore_errors=True)
+
+
+def _mark(model: nn.Module) -> int:
+    """A number that tells models apart, made of a few weights of each array."""
+    arrays: list[mx.array] = [array for _, array in tree_flatten(model.parameters())]  # type: ignore[misc]
+    some = mx.concatenate([array.reshape(-1)[:16].astype(mx.float32) for array in arrays])
+    return crc32(memoryview(some))  # type: ignore[arg-type]

@@ -3,9 +3,10 @@
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Engine, Options
+from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.target.model import Model
+from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
 from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, prompt, tiny_llama
 
@@ -23,6 +24,12 @@ def test_a_tapped_model_gives_the_same_logits_and_what_its_layers_put_out(name):
     assert mx.array_equal(output.logits, wanted)
     assert {layer: x.shape for layer, x in output.hidden.items()} == {0: (1, 1, 32), 1: (1, 1, 32)}
     assert not mx.allclose(output.hidden[0], output.hidden[1])
+
+
+def test_layers_that_give_several_states_are_refused():
+    tapped = Model(build("gemma3n"), taps=[0])
+    with pytest.raises(UnsupportedModel, match="does not give one state after each layer"):
+        tapped.forward(Pass(mx.array([[1, 2]]), Length.exact(0)))
 
 
 def test_prefill_and_every_round_are_observed_without_a_gap():

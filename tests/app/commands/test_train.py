@@ -11,6 +11,7 @@ from models.load.checkpoint import opened
 from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
 from models.training import job
+from tests.app.commands.test_train_killed import unfinished
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, edit_config, edit_tensors, make_drafter, make_eagle
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -124,7 +125,7 @@ def test_a_stopped_training_goes_on(
     assert len(written) == len(set(written)), "no file is written twice"
     made = drafter_of(tiny_pair, kind[0])
     assert json.loads((made / "config.json").read_text())["quantization"]["bits"] == 8
-    files = {each.name for each in made.with_name(f".{kind[0]}").iterdir()}
+    files = {each.name for each in unfinished(tiny_pair, kind[0]).iterdir()}
     assert files - {"vocabulary.json"} == {*written, f"{kept}.safetensors"}
 
 
@@ -151,8 +152,8 @@ def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
         job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
     )
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    learnt = sorted(drafter_of(tiny_pair).with_name(".eagle").glob("texts-*"))[1:]  # the first is held out
-    assert sum(seen) >= 2 * sum(map(job.study.count, learnt)) > 0
+    files = unfinished(tiny_pair, "eagle").glob("texts-*")
+    assert sum(seen) >= 2 * sum(len(text.tokens) for file in files for text in job.parted(file)[0]) > 0
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,7 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
         patch.setattr(job, "free_disk", lambda folder: 500_000_000)
         assert main(train) == 3
         assert "The training data takes " in capfd.readouterr().err
-        assert not list(drafter_of(tiny_pair).with_name(".eagle").iterdir())
+        assert not list(unfinished(tiny_pair, "eagle").iterdir())
         assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
 
     def full(*_: object) -> None:
@@ -284,7 +285,7 @@ def test_texts_that_are_named_later_are_read_all(
     monkeypatch.setattr("models.training.fitting.TOKENS", 600)
     monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
     assert main(["train", str(tiny_pair.target), "--texts", str(tmp_path)]) == 0
-    studied = sorted(drafter_of(tiny_pair).with_name(".eagle").glob("texts-*"))
+    studied = unfinished(tiny_pair, "eagle").glob("texts-*")
     tokens = [text.tokens.tolist() for file in studied for text in job.study.read(file)]
     with opened(tiny_pair.target) as files:
         encode = read_tokenizer(files.folder).encode

@@ -28,11 +28,16 @@ def train(pair: TinyPair, kind: str) -> int:
     return main(["train", str(pair.target), "--kind", kind])
 
 
+def unfinished(pair: TinyPair, kind: str) -> Path:
+    (folder,) = (own_drafters_folder() / pair.target.name).glob(f".{kind}-*")
+    return folder
+
+
 def check_made(pair: TinyPair, kind: str) -> None:
     found, trouble = own_drafters(Source(str(pair.target)))
     folder = own_drafters_folder() / pair.target.name
     assert found == {kind: folder / kind} and not trouble
-    assert {each.name for each in folder.iterdir()} == {kind, f".{kind}"}
+    assert {each.name for each in folder.iterdir()} == {kind, unfinished(pair, kind).name}
     config = json.loads((folder / kind / "config.json").read_text())
     assert 250 <= config["mlx_spec"]["tokens"] < 400
     given = ["generate", "--target", str(pair.target), "--draft", "none", "--drafter", kind]
@@ -80,7 +85,7 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert train(tiny_pair, "eagle") == 0
-    folder = own_drafters_folder() / tiny_pair.target.name / ".eagle"
+    folder = unfinished(tiny_pair, "eagle")
     others = {file.name: file.read_bytes() for file in folder.glob("texts-*")}
     for name in ("texts-00001.safetensors", "fit.safetensors"):
         (folder / name).write_bytes((folder / name).read_bytes()[:100])
@@ -98,7 +103,8 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(
 def test_a_second_training_of_a_drafter_at_once_is_refused(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with locked(own_drafters_folder() / tiny_pair.target.name / ".eagle"):
+    assert train(tiny_pair, "eagle") == 0
+    with locked(unfinished(tiny_pair, "eagle")):
         assert train(tiny_pair, "eagle") == 3
         assert "Another program is training this drafter" in capfd.readouterr().err
         assert train(tiny_pair, "medusa") == 0

@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mlx.nn as nn
 import mlx_lm
 import pytest
 
 from app.cli import main
+from mlx_spec.training import fit
 from mlx_spec.training.layer_search import Found
 from mlx_spec.training.own_text import Sizes
+from mlx_spec.training.study import Study
+from models.errors import BadChoice
 from models.paths import own_drafters_folder
 from models.training import layer_skip
+from models.training.kinds import KINDS
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.tiny_models import make_model
 
@@ -146,6 +151,16 @@ def test_a_target_that_does_not_fit_is_refused(
     monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
     assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
     assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
+    with pytest.raises(BadChoice, match="names no 'hidden_size', after which an eagle head is shaped"):
+        KINDS["eagle"]({}).taps(nn.Module())
+
+
+def test_a_target_learns_from_no_text_of_another_one_of_its_name(tiny_pair: TinyPair) -> None:
+    for width in (32, 64):
+        make_model(tiny_pair.target, num_hidden_layers=4, hidden_size=width)
+        assert main(["train", str(tiny_pair.target)]) == 0
+    config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
+    assert config["hidden_size"] == 64 and config["mlx_spec"]["tokens"] < 400
 
 
 def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
@@ -154,21 +169,40 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     settings = tiny_pair.target / "tokenizer_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": None}))
     text = tmp_path / "text.txt"
-    text.write_text("abc abd " * 10)
+    text.write_text("abc")
     train = ["train", str(tiny_pair.target)]
     assert main(train) == 2
     assert "Give it --texts FOLDER, which all kinds but layer_skip take." in capfd.readouterr().err
+    assert main([*train, "--texts", str(text)]) == 2
+    assert "No text is long enough to learn from." in capfd.readouterr().err
+    text.write_text("abc abd " * 10)
     assert main([*train, "--texts", str(text)]) == 0
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
     assert 16 <= config["mlx_spec"]["tokens"] <= 80
 
 
-def test_acceptance_is_not_measured_on_texts_that_were_learnt(
+def test_a_text_that_is_held_out_is_never_learnt_however_often_more_texts_come(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    learnt, held, learn, acceptance = set[tuple](), set[tuple](), fit.Fit.learn, fit.Fit.acceptance
+
+    def learning(job: fit.Fit, batch: fit.Batch) -> float:
+        learnt.update(tuple(row) for row in batch.tokens.tolist())  # type: ignore[union-attr, arg-type]
+        return learn(job, batch)
+
+    def measured(job: fit.Fit, texts: list[Study]) -> list[float]:
+        held.update(tuple(text.tokens.tolist()) for text in texts)  # type: ignore[arg-type]
+        return acceptance(job, texts)
+
+    monkeypatch.setattr(fit.Fit, "learn", learning)
+    monkeypatch.setattr(fit.Fit, "acceptance", measured)
     monkeypatch.setattr("models.training.job.TEXTS", 24)
-    assert main(["train", str(tiny_pair.target)]) == 0
-    assert "Its acceptance was not measured" in capfd.readouterr().out
+    for tokens in (250, 1500):
+        monkeypatch.setattr("models.training.fitting.TOKENS", tokens)
+        assert main(["train", str(tiny_pair.target)]) == 0
+        assert "texts it has not seen" in capfd.readouterr().out
+    assert learnt and held
+    assert not any(row[: len(text)] == text for row in learnt for text in held)
 
 
 def fails(target: object) -> int:

@@ -19,17 +19,19 @@ def test_a_task_gives_an_answer_that_was_written_before_and_nothing_else(
     monkeypatch.setattr(own_text, "GIVEN", 0.5)
     template = Template(QUESTION, ANSWER, ENDS, tasks=[TASK])
     written: list[list[int]] = []
-    tasks = stopped = 0
+    tasks = stopped = goes_on = 0
     for text in islice(own_texts(one_layer(), template, 1, SIZES), 40):
         begun, answer = list(text.tokens[: text.begin]), list(text.tokens[text.begin :])
         assert begun[:2] == QUESTION and begun[-2:] == ANSWER
         if begun[2:5] == TASK:
             tasks += 1
             assert begun[5:-2] in written
-        ended = answer[-1] in ENDS | {ANSWER[0]}
+        ended = answer[-1] in ENDS
+        goes_on += ANSWER[0] in answer[:-1]
         stopped += ended
         written.append(answer[:-1] if ended else answer)
     assert 10 < tasks < 36 and 5 < stopped < 36, "both kinds of each"
+    assert goes_on, "what ends a question does not end an answer"
 
 
 def test_where_there_are_passages_a_task_gives_one_of_those() -> None:

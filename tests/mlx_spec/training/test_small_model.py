@@ -40,7 +40,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def acceptance(model: Any, file: Path, tmp_path: Path) -> list[float]:
-    return Fit(learner(model, VOCAB, VOCAB, 1.0), [file], 1, tmp_path / "none").acceptance([file])
+    return Fit(learner(model, VOCAB, VOCAB, 1.0), [file], 1, tmp_path / "none").acceptance(
+        list(study.read(file))
+    )
 
 
 def test_acceptance_is_how_often_the_next_tokens_are_the_targets(file: Path, tmp_path: Path) -> None:
@@ -65,9 +67,9 @@ def test_it_learns_its_texts(file: Path, tmp_path: Path) -> None:
         20_000,
         tmp_path / "fit.safetensors",
     )
-    before, losses = fit.acceptance([file]), []
+    before, losses = fit.acceptance(list(study.read(file))), []
     fit.run(lambda progress: losses.append(progress.loss))
-    after = fit.acceptance([file])
+    after = fit.acceptance(list(study.read(file)))
     assert losses[-1] < losses[0] - 0.7 and after[0] > 2 * before[0]
 
 

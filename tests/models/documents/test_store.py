@@ -121,10 +121,10 @@ def test_a_file_that_cannot_be_read_is_left_out_and_named(
 ) -> None:
     secret = place.write("secret.txt", "not for you")
 
-    def refuse(path: str) -> str:
-        if path == str(secret):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        return Path(path).read_text()
+    def refuse(file: documents_folder.Listed) -> str:
+        if file.path == str(secret):
+            raise PermissionError(errno.EACCES, "Permission denied", file.path)
+        return Path(file.path).read_text()
 
     monkeypatch.setattr(documents_folder, "_text", refuse)
     _, notes = open_store(place.folder, place.tokenizer, place.encode)
@@ -153,7 +153,10 @@ def test_nothing_too_much_and_a_folder_that_is_gone_are_said(
     place.write("notes.md", "  \n")
     refused(BadChoice, "texts holds no text to draft from. Name a folder of UTF-8 texts.")
     (place.folder / "notes.md").unlink()
-    refused(BadChoice, "holds no text to draft from")
+    monkeypatch.setattr(documents_folder, "LARGEST_FILE", 1000)
+    large = place.write("large.txt", "word " * 1000)
+    refused(BadChoice, f"1 of the documents cannot be read, such as {large} .larger than 1.0 kB.")
+    large.unlink()
     place.folder.rmdir()
     refused(MachineTrouble, "cannot be read: No such file or directory")
 
