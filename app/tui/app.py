@@ -4,6 +4,7 @@ import asyncio
 import os
 import queue
 import time
+from typing import Any
 
 from textual.binding import Binding
 from textual.events import Event, Key, Paste
@@ -212,8 +213,8 @@ class ChatApp(Program):
         copy(self, text)
         show_toast(self, f"Copied {counted(len(text), 'character')}.", COPIED_SECONDS)
 
-    def applies(self, action: str) -> bool:
-        return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
+    def applies(self, screen: Screen[Any], action: str) -> bool:
+        return not isinstance(screen, ChatScreen | OpenedScreen) or screen.applies(action)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""

@@ -1,6 +1,9 @@
 """The interface of the app for its screens and widgets."""
 
+from typing import Any
+
 from textual.app import App
+from textual.screen import Screen
 
 from app.chat.engine_link import EngineLink
 from app.chat.open_chat import OpenChat
@@ -18,6 +21,7 @@ class Program(App[None]):
     saved: SavedChats
     pulls: PullQueue
 
-    def applies(self, action: str) -> bool:
-        """Whether a key's action is useful now. If not, it is not offered; pressed, it says why not."""
+    def applies(self, screen: Screen[Any], action: str) -> bool:
+        """Whether a key's action is useful now on a screen, which another one may cover. If not, it is not
+        offered; pressed, it says why not."""
         return True
