@@ -282,7 +282,7 @@ class ChatApp(Program):
             return
         note = self.chat.view.note
         for job in self.pulls.advance():
-            note(outcome(job, self.keys), "error" if job.state == "failed" else "info")
+            note(outcome(job), "error" if job.state == "failed" else "info")
         if self.pulls.problem:
             note(self.pulls.problem, "warning")
             self.pulls.problem = ""
