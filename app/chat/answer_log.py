@@ -16,7 +16,6 @@ class AnswerLog:
         """`answer`: the saved answer, or the one to continue; `over`: nothing more is added."""
         facts = answer.facts if answer else None
         self.pair = pair
-        self.answer_id = answer.id if answer else ""
         self.over = over
         self.latest: TextAdded | None = None
         self.rates: list[float] = []

@@ -1,7 +1,7 @@
 """What drafting did in a chat so far: a fold over its answers' logs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -29,7 +29,7 @@ class ChatTotals:
     they took; None if too few plain rounds were measured."""
 
 
-def totals(logs: Sequence[AnswerLog]) -> ChatTotals:
+def totals(logs: Collection[AnswerLog]) -> ChatTotals:
     rounds = [played for log in logs for played in log.rounds]
     drafted = [played for played in rounds if played.drafted]
     savings = [_saving([log for log in logs if log.pair == pair]) for pair in {log.pair for log in logs}]

@@ -44,8 +44,8 @@ class OpenChat:
         self.queued: list[Unsent] = []
         self.editing: ChatMessage | None = None
         """The earlier prompt being edited: the next one replaces it, on a new branch."""
-        self.logs: list[AnswerLog] = []
-        """One per answer of this chat, in the order they began; of saved answers those with rounds."""
+        self.logs: dict[str, AnswerLog] = {}
+        """By answer of this chat, in the order they began; of saved answers those with rounds."""
         self.context = ContextInUse()
         self._asker = asker
         self._dropped = 0
@@ -56,7 +56,7 @@ class OpenChat:
 
     def with_rounds(self) -> list[AnswerLog]:
         """The logs of answers that have rounds or are in progress."""
-        return [log for log in self.logs if log.rounds or not log.over]
+        return [log for log in self.logs.values() if log.rounds or not log.over]
 
     @property
     def context_limit(self) -> int | None:
@@ -207,18 +207,14 @@ class OpenChat:
         if self.link.tuning is not None:
             self.link.skip_tuning()
 
-    def _put_log(self, log: AnswerLog) -> None:
-        places = (place for place, known in enumerate(self.logs) if known.answer_id == log.answer_id)
-        place = next(places, len(self.logs))
-        self.logs[place : place + 1] = [log]
-
     def _put_saved_log(self, answer: ChatMessage) -> None:
         if answer.facts is not None and answer.facts.rounds:
-            self._put_log(AnswerLog(answer.facts.pair, answer, over=True))
+            self.logs[answer.id] = AnswerLog(answer.facts.pair, answer, over=True)
+        else:
+            self.logs.pop(answer.id, None)
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage) -> None:
-        log = AnswerLog(self.link.pair.name, message)
-        self._put_log(log)
+        self.logs[message.id] = log = AnswerLog(self.link.pair.name, message)
         self.view.begin_answer(message, log)
         assert message.facts is not None
         options = message.facts.options
@@ -276,8 +272,6 @@ class OpenChat:
     def _give_back(self, running: AnswerInProgress) -> None:
         conversation, before = self.conversation, running.before
         self._put_saved_log(before)
-        if running.log in self.logs:
-            self.logs.remove(running.log)
         self.running = None
         if before.text:
             conversation.change(before)

@@ -126,13 +126,16 @@ class History:
         wanted = "c.deleted IS NOT NULL" if deleted else f"c.deleted IS NULL AND c.archived = {archived:d}"
         return self._rows(f"{wanted} ORDER BY c.touched DESC, c.changed DESC LIMIT ?", limit)
 
-    def search(self, text: str, limit: int = 200) -> list[ChatRow]:
-        """Chats in which one message, or the title, has all the words; archived ones too."""
+    def search(self, text: str) -> list[ChatRow]:
+        """Chats with all the words in their title, the newest first, then those with them in one message;
+        archived ones too."""
         words = _storable(text).split()
         if not words:
             return []
         titled = " AND ".join(["instr(casefold(title), ?)"] * len(words))
-        ids = self.connection.execute(f"SELECT id FROM chats WHERE {titled}", list(map(str.casefold, words)))
+        ids = self.connection.execute(
+            f"SELECT id FROM chats WHERE {titled} ORDER BY touched DESC", list(map(str.casefold, words))
+        )
         hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
         short = [word.casefold() for word in words if len(word) < TRIGRAM]
@@ -145,8 +148,9 @@ class History:
         ):
             if hits.get(chat_id, (None, ""))[0] is None:
                 hits[chat_id] = message_id, _excerpt(message, words)
-        ids = json.dumps(list(hits)[:limit])
-        rows = self._rows("c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))", ids)
+        rows = self._rows(
+            "c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))", json.dumps([*hits])
+        )
         by_id = {row.chat.id: row for row in rows}
         return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import queue
 import time
+from typing import Any
 
 from textual.binding import Binding
 from textual.events import Event, Key, Paste
@@ -196,8 +197,8 @@ class ChatApp(Program):
         if self._selections is not selections and (text := self.screen.get_selected_text()):
             copy(self, text)
 
-    def applies(self, action: str) -> bool:
-        return not isinstance(self.screen, ChatScreen | OpenedScreen) or self.screen.applies(action)
+    def applies(self, screen: Screen[Any], action: str) -> bool:
+        return not isinstance(screen, ChatScreen | OpenedScreen) or screen.applies(action)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""
@@ -264,7 +265,7 @@ class ChatApp(Program):
             return
         note = self.chat.view.note
         for job in self.pulls.advance():
-            note(outcome(job, self.keys), "error" if job.state == "failed" else "info")
+            note(outcome(job), "error" if job.state == "failed" else "info")
         if self.pulls.problem:
             note(self.pulls.problem, "warning")
             self.pulls.problem = ""

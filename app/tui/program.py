@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from typing import Any
 
 from textual.app import App
+from textual.screen import Screen
 
 from app.chat.engine_link import EngineLink
 from app.chat.open_chat import OpenChat
@@ -27,6 +29,7 @@ class Program(App[None]):
             subprocess.run(["/usr/bin/pbcopy"], input=text.encode(), check=False)
         super().copy_to_clipboard(text)
 
-    def applies(self, action: str) -> bool:
-        """Whether a key's action is useful now. If not, it is not offered; pressed, it says why not."""
+    def applies(self, screen: Screen[Any], action: str) -> bool:
+        """Whether a key's action is useful now on a screen, which another one may cover. If not, it is not
+        offered; pressed, it says why not."""
         return True

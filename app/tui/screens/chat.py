@@ -204,7 +204,7 @@ class ChatScreen(SelectingScreen[None]):
 
     def action_totals(self) -> None:
         setup = setup_rows(self.state.conversation.system, self.state.settings)
-        self.app.push_screen(TotalsScreen(setup, self.state.logs))
+        self.app.push_screen(TotalsScreen(setup, self.state.logs.values()))
 
     def action_open_pasted(self) -> None:
         self.prompt.open_pasted()

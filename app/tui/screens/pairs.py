@@ -207,7 +207,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             elif job in self._unfinished:
                 self._unfinished.remove(job)
                 # The reason of a failure is in the download's own line.
-                self.show_message(outcome(job, self.app.keys) if job.state == "done" else self.hint)
+                self.show_message(outcome(job) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
                 self.look_again()
 

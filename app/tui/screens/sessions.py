@@ -198,21 +198,21 @@ the chat at the message that was found."""
         options = self.query_one(OptionList)
         chosen, place = self.chosen, options.highlighted or 0
         width, time = self.app.size.width - FRAME, self.time()
-        options.clear_options()
-        group = ""
+        group, found = "", list[Option]()
         for row in self.rows:
             if not self.words and (heading := day_group(row.chat.changed, time)) != group:
                 group = heading
-                options.add_option(Option(Content.styled(heading, "$text-muted bold"), disabled=True))
-            options.add_option(Option(_drawn(row, width, time, self.words), id=row.chat.id))
+                found.append(Option(Content.styled(heading, "$text-muted bold"), disabled=True))
+            found.append(Option(_drawn(row, width, time, self.words), id=row.chat.id))
         what = "archived chat" if self.archived and not self.words else "chat"
         options.border_title = counted(len(self.rows), what)
         if not self.rows:
             nothing = "Nothing found." if self.words else f"No {what}s yet."
-            options.add_option(Option(Content.styled(nothing, "$text-muted"), disabled=True))
-        elif chosen is not None and self._row(chosen.chat.id) is not None:
+            found = [Option(Content.styled(nothing, "$text-muted"), disabled=True)]
+        options.clear_options().add_options(found)  # one by one, thousands would take seconds
+        if chosen is not None and self._row(chosen.chat.id) is not None:
             options.highlighted = options.get_option_index(chosen.chat.id)
-        else:
+        elif self.rows:
             options.highlighted = min(place, options.option_count - 1)
             if options.highlighted_option is None or options.highlighted_option.disabled:
                 options.action_cursor_down()

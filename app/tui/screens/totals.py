@@ -1,6 +1,6 @@
 """The settings of this chat and what drafting did in it, in one panel."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -30,7 +30,7 @@ would have taken in plain rounds, if enough of those were measured in this chat.
         bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
     ]
 
-    def __init__(self, setup: Sequence[tuple[str, str]], logs: Sequence[AnswerLog]) -> None:
+    def __init__(self, setup: Sequence[tuple[str, str]], logs: Collection[AnswerLog]) -> None:
         """`setup`: the settings of the next answer, as (name, value)."""
         super().__init__()
         self._setup, self._logs = setup, logs

@@ -58,12 +58,12 @@ def short_line(jobs: Sequence[PullJob]) -> str:
     return one_line(f"↓ {running.pair.name}{share}{stalled}{more}")
 
 
-def outcome(job: PullJob, keys: Keys) -> str:
+def outcome(job: PullJob) -> str:
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":
         return f"The download of {job.pair.name} was cancelled. What came is kept."
-    return f"{job.pair.name} is installed. {keys.name('app.pairs')} and Enter use it."
+    return f"{job.pair.name} is installed. /use {job.pair.name} answers with it."
 
 
 def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:

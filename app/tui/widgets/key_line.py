@@ -1,5 +1,7 @@
 """The last line of a screen: its keys, uncut; the most important ones if not all fit."""
 
+from functools import partial
+
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
 from textual.content import Content
@@ -86,13 +88,13 @@ class KeyLine(Static):
         chain: list[DOMNode] = list((self.screen.focused or self.screen).ancestors_with_self)
         order = list(default_keys())
         found: dict[str, ActiveBinding] = {}
-        bindings = self.screen.active_bindings
+        bindings, applies = self.screen.active_bindings, partial(self.app.applies, self.screen)
         for active in bindings.values():
-            if active.binding.show and active.binding.id in order and self.app.applies(active.binding.action):
+            if active.binding.show and active.binding.id in order and applies(active.binding.action):
                 found.setdefault(str(active.binding.id), active)
         for binding in passed_on(self.screen):
             # Enter on a list needs no explanation.
-            if binding.show and binding.id and binding.key != "enter" and self.app.applies(binding.action):
+            if binding.show and binding.id and binding.key != "enter" and applies(binding.action):
                 pressed = binding.with_key(self.app.keys.of(binding.id)[0])
                 found.setdefault(binding.id, ActiveBinding(self.screen, pressed, True, binding.tooltip))
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))

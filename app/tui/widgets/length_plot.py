@@ -15,7 +15,7 @@ LOOKS = (("text-success", "●"), ("text-warning", "◆"), ("text-secondary", "�
          ("foreground", "×"), ("text-muted", "+"))  # fmt: skip
 """A colour of the theme and a marker per line: the marker tells lines apart without colours."""
 
-AUTO, DASHES = "╌", 120
+AUTO, DASHES = "╌", 400
 """The marker of the line at auto's speed, and the number of steps along it."""
 TICKS = 4
 """Most ticks above 0: the plot may be six lines high, and two ticks on one line would hide each other."""

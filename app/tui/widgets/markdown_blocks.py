@@ -1,12 +1,13 @@
 """Lays out parsed Markdown in lines. Nothing is hidden: HTML is text, link targets are written out."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from app.chat.thinking import thought_of
 from app.tui.widgets.coloured_code import Coloured, ColouredCode
@@ -31,6 +32,9 @@ MARKDOWN_CLASSES = {*STYLES, *BLOCK_STYLES, *INLINE.values(), *HEADINGS.values()
 _LISTS = ("bullet_list", "ordered_list")
 _COPY = " copy "
 _TAB = "    "
+_LATEX = {f"\\{sign}" for sign in "()[]{},;:!%&\\"}
+"""Escapes that are shown as written: far more often than Markdown they are a model's LaTeX."""
+_PIPE = re.compile(r"(?<!\\)\|")
 _BETWEEN = "  "
 """Between the columns of a table."""
 _NARROW = 12
@@ -121,12 +125,13 @@ class Page:
 
     def _code(self, node: SyntaxTreeNode, width: int) -> list[Line]:
         first, place = first_line(node) + (node.type == "fence"), self.place(node)
-        language = node.info.split()[0] if node.info.strip() else ""
+        title = " ".join(node.info.split())
+        language = title.partition(" ")[0]
         code = self._codes.get(place)
         if code is None or code.language != language:
             code = self._codes[place] = ColouredCode(language)
         code.show(node.content.removesuffix("\n").split("\n"))
-        lines = [_title(language, place, width)]
+        lines = [_title(title, place, width)]
         for number, (text, parts) in enumerate(zip(code.texts, code.lines, strict=True), first):
             self._at = self._starts[min(number, len(self._starts) - 1)]
             lines += _code_line(parts, self._begin + self._find(text), width)
@@ -134,7 +139,7 @@ class Page:
 
     def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
         rows = [row.children for part in node.children for row in part.children]
-        texts = [[self._inline(cell, self._styles) for cell in row] for row in rows]
+        texts = [self._row(row) for part in node.children for row in part.children]
         if len(rows[0]) > (width + len(_BETWEEN)) // (1 + len(_BETWEEN)):  # not even a cell for each column
             joined = ([run for cell in row for run in (*cell, Run(" | "))][:-1] for row in texts)
             return [line for runs in joined for line in wrapped(runs, width)]
@@ -155,12 +160,21 @@ class Page:
                 out.append((Run(_BETWEEN.join("─" * size for size in widths), (RULE,)),))
         return out
 
+    def _row(self, node: SyntaxTreeNode) -> list[list[Run]]:
+        """A row's cells. The last one has what stands beyond it, which Markdown would leave out."""
+        out = [self._inline(cell, self._styles) for cell in node.children]
+        line = slice(*self._starts[first_line(node) : first_line(node) + 2])
+        for text in _PIPE.split(self._source[line].strip(" \t\n>").strip("|"))[len(out) :]:
+            out[-1] += [Run(" | "), *self._found(text.strip(), text.strip(), self._styles)]
+        return out
+
     def _inline(self, node: SyntaxTreeNode, styles: Styles) -> list[Run]:
         if node.type == "inline" and node.map:
             self._at = max(self._at, self._starts[node.map[0]])
         match node.type:
             case "text" | "text_special":
-                return self._found(node.content, node.markup or node.content, styles)
+                text = node.markup if node.markup in _LATEX else node.content
+                return self._found(text, node.markup or node.content, styles)
             case "code_inline":
                 return self._found(node.content, node.content, (*styles, CODE))
             case "softbreak" | "hardbreak":
@@ -203,10 +217,12 @@ def _with_tabs(text: str, styles: Styles, at: int) -> list[Run]:
     return out[:-1]
 
 
-def _title(language: str, place: int, width: int) -> Line:
+def _title(info: str, place: int, width: int) -> Line:
+    """What follows the fence, such as the language, and the corner that copies the code."""
     corner = _COPY[-max(1, width) :]
     room = width - cell_len(corner)
-    return (Run(f" {language}"[:room].ljust(room), (TITLE,)), Run(corner, (CORNER, f"@copy_code({place})")))
+    title = set_cell_size(f" {info}", room)
+    return (Run(title, (TITLE,)), Run(corner, (CORNER, f"@copy_code({place})")))
 
 
 @lru_cache(2048)

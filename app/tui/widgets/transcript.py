@@ -77,9 +77,18 @@ class Transcript(VerticalScroll, can_focus=True):
         self._ids: list[str] = []
         self._window = range(0)
         self._moving = False
+        self._width = 0
+        self._top: tuple[Widget, float] | None = None
+        """`_in_view` at this width; None while the end is in view."""
 
     def on_mount(self) -> None:
         self._show_welcome()
+
+    def on_resize(self) -> None:
+        """Keep what is in view: at another width, the messages above it have other heights."""
+        if self._width != self.size.width:
+            self._width = self.size.width
+            self.call_after_refresh(self._moved, self._top)
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""
@@ -98,6 +107,8 @@ class Transcript(VerticalScroll, can_focus=True):
         first, last, count = self._window.start, self._window.stop, len(self._ids)
         if self._moving:
             return
+        if self._width == self.size.width:
+            self._top = None if self.is_vertical_scroll_end else self._in_view()
         if new_value < old_value and new_value < NEAR and first > 0:
             first = max(0, first - BATCH)
             self._show(first, min(last, first + KEPT))
@@ -242,13 +253,15 @@ class Transcript(VerticalScroll, can_focus=True):
         self.call_after_refresh(self._moved, held)
 
     def _in_view(self) -> tuple[Widget, float] | None:
+        """The first message in view, and the share of it that is above the view."""
         for one in self._ids[self._window.start : self._window.stop]:
             widget = self.widgets.get(one)
             if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:
-                return widget, widget.virtual_region.y - self.scroll_y
+                return widget, (self.scroll_y - widget.virtual_region.y) / widget.virtual_region.height
         return None
 
     def _moved(self, held: tuple[Widget, float] | None) -> None:
         if held is not None and held[0].is_attached:
-            self.scroll_to(y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True)
+            _, y, _, height = held[0].virtual_region
+            self.scroll_to(y=round(y + held[1] * height), animate=False, immediate=True, force=True)
         self._moving = False

@@ -60,10 +60,11 @@ def test_messages_are_read_behind_their_parents_whatever_was_written_first(histo
     ]
 
 
-def test_all_chats_are_listed_however_many(history: History) -> None:
+def test_all_chats_are_listed_and_found_the_newest_first_however_many(history: History) -> None:
     many = [f"c{n}" for n in range(501)]
     history.save([chat(name) for name in many], [prompt(f"p{name}", "x", chat_id=name) for name in many])
-    assert {row.chat.id for row in history.chats()} == set(many)
+    found = history.search("title")
+    assert [row.chat.id for row in history.chats()] == [row.chat.id for row in found] == many[::-1]
 
 
 def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(history: History) -> None:

@@ -56,13 +56,13 @@ async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open
         assert chat.answers[0].stats.startswith(f"{first.facts.stats.tokens + 60} tokens")
         assert whole.facts.rounds[: len(first.facts.rounds)] == first.facts.rounds
         assert whole.facts.rounds[-1].end == len(whole.text) and whole.facts.covers_all
-        (log,) = chat.app.state.logs
+        (log,) = chat.app.state.logs.values()
         assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
         line = chat.answers[0].stats
     async with open_chat() as chat:
         await chat.type("/resume last")
         await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
-        assert [(log.tokens, len(log.rounds)) for log in chat.app.state.logs] == [
+        assert [(log.tokens, len(log.rounds)) for log in chat.app.state.logs.values()] == [
             (whole.facts.stats.tokens, len(whole.facts.rounds))
         ]
 

@@ -40,7 +40,7 @@ async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
         await chat.press("escape")
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
         hub.stall_after.clear()
-        await chat.noticed("is installed")
+        await chat.noticed(f"is installed. /use {FIRST} answers with it.")
         assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
 
         screen = await open_pairs(chat, FIRST)
@@ -100,7 +100,7 @@ async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_a
         hub.cut_after.clear()
         await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
-        await chat.noticed("is installed")
+        await chat.noticed(f"is installed. /use {FIRST} answers with it.")
 
 
 def parts_of(name: str) -> int:

@@ -32,6 +32,16 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
             await chat.until(lambda expected=expected: keys_shown(chat) == expected)
         await chat.press("escape")
         await chat.until(lambda: bool(chat.answers) and keys_shown(chat) == idle)
+        await open_pairs(chat)
+        line = chat.app.chat.query_one(KeyLine)
+        line.keys = []
+        chat.app.chat.refresh_bindings()
+        await chat.until(lambda: bool(line.keys))
+        assert any("F2" in text.plain for text, _ in line.keys), (
+            "the chat's keys, not those of the pairs over it"
+        )
+        await chat.press("escape")
+        await chat.back_in_chat()
         await chat.type("/edit")
         await chat.until(lambda: "Esc Stop" in keys_shown(chat))
         await chat.press("escape")
@@ -39,7 +49,6 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         await chat.pilot.resize_terminal(40, 24)
         await chat.until(lambda: "F1 Help" in keys_shown(chat))
         await chat.pilot.pause()
-        line = chat.app.screen.query_one(KeyLine)
         drawn = "".join(segment.text for segment in line.render_line(0))
         await chat.pilot.hover(line, (drawn.index("Draft"), 0))
         assert line.tooltip == "Switch drafting on or off for the next answer"

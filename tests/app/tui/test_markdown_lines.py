@@ -148,6 +148,14 @@ def test_a_table_with_more_columns_than_have_room_is_drawn_as_lines_with_all_its
     assert "|" not in shown(text, 58)
 
 
+def test_cells_beyond_the_heads_latex_and_all_that_follows_a_fence_are_drawn() -> None:
+    table = "> | a | b |\n> |--|--|\n> | 1 | x\\|y | 3 `e` | 4 ||\n> | 5 |"
+    assert shown(table).splitlines() == ["▌ a  b", "▌ ─  ───────────────", "▌ 1  x|y | 3 `e` | 4", "▌ 5"]
+    latex = r"\[ \{a\,b\} \\ 5\% \] and \(c\)"
+    assert shown(rf"{latex} or 1\. \*d\*", 50) == f"{latex} or 1. *d*"
+    assert shown('```python "a.py" 日本\n1\n```', 21).splitlines() == [' python "a.py"  copy', " 1"]
+
+
 def test_every_part_of_a_line_knows_its_source() -> None:
     runs = [run for line in drawn(TEXT) for run in line if run.at >= 0]
     other = [(run.text, TEXT[run.at : run.at + run.size]) for run in runs if run.size != len(run.text)]

@@ -65,8 +65,8 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(100, 40), pair="builtin") as chat:
-        chat.app.push_screen(PairsScreen())
-        assert not chat.app.applies("remove") and chat.app.applies("choose"), "asked before the list is there"
+        chat.app.push_screen(screen := PairsScreen())
+        assert not screen.applies("remove") and screen.applies("choose"), "asked before the list is there"
         await chat.reached(PairsScreen)
         await chat.press("escape")
         screen = await open_pairs(chat, "builtin")

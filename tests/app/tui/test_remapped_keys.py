@@ -135,7 +135,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
             FirstRunScreen(print),
             QuestionScreen("Sure?", "Do it", "Leave it"),
             LineQuestionScreen("The title", "old"),
-            TotalsScreen([], opened.app.state.logs),
+            TotalsScreen([], opened.app.state.logs.values()),
             OwnPairScreen(),
         ):
             await opened.push(screen)

@@ -106,8 +106,7 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_
         await chat.noticed("no rounds")
         await chat.type("slow")
         await chat.type("hello")  # waits for its turn
-        logs = chat.app.state.logs
-        await chat.until(lambda: bool(logs and len(logs[0].rounds) > 2))
+        await chat.until(lambda: any(len(log.rounds) > 2 for log in chat.app.state.logs.values()))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)

@@ -51,6 +51,11 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
         await opened.type("/seed 7")
         await opened.until(lambda: any("Seed is 7" in one.message for one in opened.app._notifications))
         assert 400 in seen(opened) and view.scroll_y == place
+        first = min(seen(opened))
+        for columns in (24, 80):
+            await opened.pilot.resize_terminal(columns, 24)
+            await opened.until(lambda columns=columns: abs(view.size.width - columns) <= 2)
+            await opened.until(lambda: bool(seen(opened)) and abs(min(seen(opened)) - first) <= 1)
         await opened.press("ctrl+end")
         await opened.until(lambda: any(notice.startswith("Seed is 7") for notice in opened.notices))
         await opened.until(lambda: view.is_vertical_scroll_end and max(seen(opened)) == TURNS - 1)
