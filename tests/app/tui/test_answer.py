@@ -162,7 +162,7 @@ async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corn
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, marks: bool
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr("app.tui.app.copy", lambda app, text: copied.append(text))
+    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     async with open_chat(size=(80, 24)) as chat:
         chat.app.chat.view.show_marks(marks)
         await chat.ask("think")

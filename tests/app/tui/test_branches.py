@@ -121,7 +121,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr("app.tui.widgets.message_actions.copy", lambda app, text: copied.append(text))
+    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     async with open_chat() as chat:
         await chat.ask("think")
         await chat.shows("thought in 3 words")
