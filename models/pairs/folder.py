@@ -3,15 +3,12 @@
 import hashlib
 import os
 import re
+import struct
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError, safe_open
 
 from models.errors import BadChoice, BadSource, BrokenFiles, ModelsError
 from models.files import parse_json
@@ -36,6 +33,7 @@ READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", 
                   "mxfp4-pack-quantized", "nvfp4-pack-quantized")  # fmt: skip
 """The methods and formats of quantization that mlx-lm reads, beside its own."""
 _DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
+_HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
 
 
@@ -184,19 +182,27 @@ def check_json_file(path: Path) -> None:
 
 
 def check_safetensors(path: Path) -> int:
-    """Bytes of the file's tensors; BrokenFiles if it is truncated or damaged."""
-    return _bytes(path).total()
+    """Bytes of the file's tensors; BrokenFiles if its header does not match its size."""
+    tensors, start, size = _read_header(path)
+    end = max((_end(path, name, tensor) for name, tensor in tensors.items()), default=0)
+    if start + end != size:
+        raise _broken(path, f"is damaged: it has {size:,} bytes, its header names {start + end:,}")
+    return end
 
 
 def tensor_names(path: Path) -> list[str]:
-    """The tensors in a file; raises as `check_safetensors`."""
-    with _tensors(path) as tensors:
-        return list(tensors.keys())
+    """The tensors in a file; BrokenFiles if its header cannot be read."""
+    return list(_read_header(path)[0])
 
 
 def bytes_by_dtype(folder: Path) -> Counter[str]:
     """Bytes of a whole model's tensors by dtype name in safetensors (`BF16`, `U32`)."""
-    return sum((_bytes(path) for path in weight_files(folder)), Counter[str]())
+    count: Counter[str] = Counter()
+    for path in weight_files(folder):
+        for tensor in _read_header(path)[0].values():
+            first, last = tensor["data_offsets"]
+            count[tensor["dtype"]] += last - first
+    return count
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -246,27 +252,32 @@ def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
     return ""
 
 
-def _bytes(path: Path) -> Counter[str]:
-    """Bytes of the file's tensors by dtype name."""
-    count: Counter[str] = Counter()
-    with _tensors(path) as tensors:
-        for name in tensors.keys():  # it is no mapping
-            tensor = tensors.get_slice(name)
-            dtype = tensor.get_dtype()
-            count[dtype] += BITS.get(dtype, 8) * prod(tensor.get_shape()) // 8
-    return count
-
-
-@contextmanager
-def _tensors(path: Path) -> Iterator[Any]:
-    """The tensors of a file, whose header is checked against its size; no weights are read."""
+def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
+    """The header's tensors (8 bytes of length, then JSON), the offset of their data, and the file's size."""
     try:
-        with safe_open(path, "numpy") as tensors:
-            yield tensors
-    except SafetensorError as error:
-        raise _broken(path, f"is damaged or no safetensors file ({error})") from error
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
+            if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
+                raise _broken(path, f"({size:,} bytes) is no safetensors file or is truncated")
+            header = dict(parse_json(file.read(length)))
     except OSError as error:
-        raise _broken(path, f"cannot be read ({error})") from error
+        raise _broken(path, f"cannot be read ({error.strerror})") from error
+    except (ValueError, TypeError) as error:
+        raise _broken(path, "is no safetensors file: its header cannot be read") from error
+    header.pop("__metadata__", None)
+    return header, 8 + length, size
+
+
+def _end(path: Path, name: str, tensor: Any) -> int:
+    """The end of the tensor's data; BrokenFiles if its size does not match its shape."""
+    try:
+        first, last = tensor["data_offsets"]
+        if (last - first) * 8 == BITS[tensor["dtype"]] * prod(tensor["shape"]):
+            return int(last)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, f"has an unreadable header at tensor {name}") from error
+    raise _broken(path, f"has a damaged header: tensor {name} does not fill its place")
 
 
 def _broken(path: Path, why: str) -> BrokenFiles:
