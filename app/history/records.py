@@ -114,6 +114,11 @@ def now() -> float:
     return time.time()
 
 
+def is_time(seconds: float) -> bool:
+    """Whether it is a date between 1970 and 9892."""
+    return 0 <= seconds < 2.5e11
+
+
 def title_of(prompt: str) -> str:
     line = one_line(prompt)
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"

@@ -17,6 +17,7 @@ from app.history.records import (
     Preset,
     chat_value,
     facts_from,
+    is_time,
     message_value,
     now,
     options_from,
@@ -265,6 +266,8 @@ def _row_from(row: Sequence[Any]) -> ChatRow:
     value = _value(_CHAT, columns)
     for name in ("archived", "drafting"):
         value[name] = bool(value[name])
+    for name in ("created", "changed"):
+        value[name] = _time(value[name])
     value["options"] = options_from(value["options"])
     return ChatRow(Chat(**value), messages, pair or "", deleted=deleted is not None)
 
@@ -275,7 +278,7 @@ def _message_from(row: Sequence[Any]) -> ChatMessage:
     for name in _FACTS:
         del value[name]
     files = attachments_from(value["attachments"])
-    return ChatMessage(**value | {"attachments": files, "facts": facts})
+    return ChatMessage(**value | {"created": _time(value["created"]), "attachments": files, "facts": facts})
 
 
 def attachments_from(values: Any) -> tuple[Attachment, ...]:
@@ -294,3 +297,8 @@ def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
 def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
     columns = zip(names, row, strict=True)
     return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
+
+
+def _time(seconds: float) -> float:
+    """The time, or 1970 if the file has an invalid one."""
+    return seconds if is_time(seconds) else 0.0

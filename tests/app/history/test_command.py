@@ -142,6 +142,21 @@ def test_bytes_that_are_no_text_name_no_chat(capfd: pytest.CaptureFixture[str]) 
     assert main(["history", "search", "\udcff\udcfe\udcfd"]) == 1
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), -1e18])
+def test_a_history_with_impossible_times_is_listed_and_is_json(
+    seconds: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    history = History(history_file())
+    history.save([chat("cc33", "Third", seconds)], [])
+    with history.connection:
+        history.connection.execute("UPDATE messages SET created = ?", (seconds,))
+    history.close()
+    assert main(["history", "list"]) == 0
+    assert "1970-01-01" in capfd.readouterr().out
+    assert main(["history", "export", "all", "--json"]) == 0
+    json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+
+
 def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "delete", "aa"]) == 0
     assert "restore aa11" in capfd.readouterr().out
