@@ -43,7 +43,7 @@ class ComparisonInProgress:
             yield differing
             prompt, setting = differing.place
             options = self.plan.settings[setting].options(self.plan.options)
-            messages = tuple(self.plan.questions[prompt].messages)
+            messages = self.plan.questions[prompt].messages
             async for event in self._ask(Explain(0, messages, options, differing.plain, differing.drafted)):
                 if isinstance(event, Explained):
                     self.collector.explain(differing, event.difference)
@@ -74,8 +74,7 @@ class ComparisonInProgress:
         """A run's events; its end only if it was not stopped."""
         pieces: list[Piece] = []
         question, options = self.plan.questions[run.prompt], self.plan.options_of(run)
-        asked = Answer(0, tuple(question.messages), options, tuple(question.documents))
-        async for event in self._ask(asked):
+        async for event in self._ask(Answer(0, question.messages, options, question.documents)):
             match event:
                 case AnswerFailed(message=reason):
                     self.break_off(reason)

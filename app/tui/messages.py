@@ -1,10 +1,8 @@
 """Messages between the screens and the widgets, named after what happened."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual.message import Message
-from textual.message_pump import MessagePump
 
 from app.chat.engine_link import PairEvent, RequestEvent
 from app.chat.slash_commands import SlashCommand
@@ -22,11 +20,6 @@ class RequestAdvanced(Message, bubble=False):
     """An event of a request, for the screen that made it."""
 
     event: RequestEvent
-
-
-def request_poster(screen: MessagePump) -> Callable[[RequestEvent], object]:
-    """A callback that posts a request's events to the screen that makes it."""
-    return lambda event: screen.post_message(RequestAdvanced(event))
 
 
 class PromptReady(Message):

@@ -15,7 +15,7 @@ from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced, request_poster
+from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
@@ -72,7 +72,8 @@ class ChatScreen(SelectingScreen[None]):
     ) -> None:
         """`begins_anew`: the program starts with a new saved chat, instead of resuming one."""
         super().__init__()
-        self.state = OpenChat(link, settings, history, request_poster(self), is_kept=is_kept)
+        post = lambda event: self.post_message(RequestAdvanced(event))  # noqa: E731
+        self.state = OpenChat(link, settings, history, post, is_kept=is_kept)
         self.welcome = Welcome()
         self.transcript = Transcript(self.welcome)
         self.below = Below(self.state)
