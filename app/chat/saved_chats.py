@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.chat.open_chat import OpenChat
-from app.history.export import Kind, as_markdown, exported, free_file, import_file
+from app.history.export import Kind, exported, free_file, import_file
 from app.history.records import Chat, ChatMessage, ChatRow, Preset, now
 from app.history.saving import News
 from app.history.store import History
@@ -111,7 +111,7 @@ class SavedChats:
         messages = await self._messages(chat)
 
         def write(place: Path) -> str:
-            write_text(place, exported(chat, messages, kind))
+            write_text(place, exported([(chat, messages)], kind))
             return f"Written to {place.resolve()}."
 
         if not file:
@@ -128,8 +128,9 @@ class SavedChats:
             (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
             for chat, messages in self._chat.history.waiting
         ]
-        text = "\n".join(as_markdown(*chat) for chat in chats)
-        return text, free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
+        return exported(chats, "markdown"), free_file(
+            self._exports, chats[-1][0] if chats else view.chat, "markdown"
+        )
 
     def rescue(self) -> Path | None:
         """Write the unsaved messages to a new file; None if that fails too."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.commands import arguments as args
-from app.history.export import as_json, as_markdown, import_file
+from app.history.export import as_json, as_markdown, exported, import_file
 from app.history.records import ChatRow
 from app.history.store import opened_history
 from app.shell import exit_codes
@@ -15,7 +15,7 @@ from app.shell.errors import BadInput
 from app.shell.named_file import check_place, write_text
 from app.shell.number_text import counted
 from app.shell.output import data, json_data, print_result, talk
-from app.shell.printable import json_text, one_line
+from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
 
 EXAMPLE = """\b
@@ -92,10 +92,7 @@ def export(
         else:
             found = [history.find(chat)]
         chats = [(one, history.messages(one)) for one in found]
-    if json or format == "json":
-        text = json_text(as_json(chats)) + "\n"
-    else:
-        text = "\n".join(as_markdown(*one) for one in chats)
+    text = exported(chats, "json" if json else format)
     if output is None:
         data(text, end="")
         return

@@ -71,10 +71,10 @@ def fenced(attachment: Attachment) -> str:
     return f"File {one_line(attachment.name)}:\n{marks}\n{text}{marks}"
 
 
-def exported(chat: Chat, messages: Sequence[ChatMessage], kind: Kind) -> str:
-    return (
-        as_markdown(chat, messages) if kind == "markdown" else json_text(as_json([(chat, messages)])) + "\n"
-    )
+def exported(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]], kind: Kind) -> str:
+    if kind == "json":
+        return json_text(as_json(chats)) + "\n"
+    return "\n".join(as_markdown(*chat) for chat in chats)
 
 
 def free_file(folder: Path, chat: Chat, kind: Kind) -> Path:
