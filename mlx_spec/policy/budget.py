@@ -16,8 +16,6 @@ START = 4.0
 that pay here. With one, an answer whose first draft is rejected would never draft again."""
 RESERVE = 16.0
 """Plain rounds saved from earlier answers, at most: they pay for answers where drafts are rejected."""
-SETTLED = 4
-"""Plain rounds in a row after which the drafts before them are no longer revalued."""
 
 
 def for_all(each: Sequence[float], fixed: float) -> float:
@@ -29,7 +27,7 @@ def for_all(each: Sequence[float], fixed: float) -> float:
 
 
 class Budget:
-    """Plain rounds that may be lost. `plain` is the current time of one, in seconds.
+    """Plain rounds that may be lost.
 
     Raises:
         ValueError: `reserve` is not finite.
@@ -42,27 +40,17 @@ class Budget:
         """Plain rounds left by earlier texts."""
         self._fixed = 0.0
         self._own: dict[int, float] = {}
-        """By text: plain rounds gained or lost, without those of the latest drafts."""
-        self._tokens: dict[int, float] = {}
-        """By text, of the latest drafts."""
-        self._seconds = 0.0
-        """Of the latest drafts. They are converted to plain rounds by the plain time after them: the
-        machine's speed may have changed meanwhile."""
-        self._plain = 1.0
-        """Seconds of a plain round, as last given."""
-        self._plain_run = 0
-        """Plain rounds since the last draft."""
+        """By text: plain rounds gained or lost."""
 
     def begin(self, texts: Collection[int], fixed: float) -> None:
         """Set the texts of the batch; those that stay keep their accounts. `fixed` as in `for_all`."""
         kept = self.kept
-        self._settle()
         self._fixed, self._own = fixed, {text: self._own.get(text, 0.0) for text in texts}
         self._reserve = kept - self._balance
 
-    def left(self, plain: float) -> float:
+    @property
+    def left(self) -> float:
         """Plain rounds that may be lost now."""
-        self._plain = plain
         return min(self._reserve, START) + self._balance
 
     @property
@@ -70,32 +58,21 @@ class Budget:
         """Reserve of the next texts."""
         return _kept(self._reserve + self._balance)
 
-    def spend(self, tokens: Mapping[int, int], seconds: float) -> None:
-        """Charge a round with a draft or a shadow draft, which gained each text's `tokens` in `seconds`."""
-        self._plain_run = 0
-        self._seconds += seconds
-        for text, gained in tokens.items():
-            self._tokens[text] = self._tokens.get(text, 0.0) + gained * (1 + SHARE)
+    def spend(self, tokens: Mapping[int, int], rounds: float) -> None:
+        """Charge a round with a draft or a shadow draft, which gained each text's `tokens` in the time of
+        `rounds` plain ones."""
+        self.rest(tokens)
+        for text in self._own:
+            self._own[text] += tokens.get(text, 0) - rounds
 
-    def rest(self, tokens: Mapping[int, int], plain: float) -> None:
+    def rest(self, tokens: Mapping[int, int]) -> None:
         """Count a plain round."""
         for text, gained in tokens.items():
             self._own[text] = self._own.get(text, 0.0) + gained * SHARE
-        self._plain = plain
-        self._plain_run += 1
-        if self._plain_run == SETTLED:
-            self._settle()
-
-    def _settle(self) -> None:
-        self._own, self._tokens, self._seconds = self._accounts(), {}, 0.0
-
-    def _accounts(self) -> dict[int, float]:
-        spent = self._seconds / self._plain
-        return {text: own + self._tokens.get(text, 0.0) - spent for text, own in self._own.items()}
 
     @property
     def _balance(self) -> float:
-        return -for_all([-account for account in self._accounts().values()] or [0.0], self._fixed)
+        return -for_all([-account for account in self._own.values()] or [0.0], self._fixed)
 
 
 def _kept(rounds: float) -> float:

@@ -109,7 +109,7 @@ class Controller(Policy):
         if all(self._written < self._again_at.get(candidate.kind, 0) for candidate in candidates):
             return NO_CANDIDATE, 0
         pace = self.costs.of(PLAIN, 0, length)
-        if (left := self.budget.left(pace)) <= 0:
+        if (left := self.budget.left) <= 0:
             return NO_CANDIDATE, 0
         return self._evaluate([self._value(candidate, length) for candidate in candidates], pace, left)
 
@@ -251,12 +251,13 @@ class Controller(Policy):
         """
         plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
-            self.budget.rest(tokens, plain)
+            self.budget.rest(tokens)
             return
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        self.budget.spend(tokens, seconds - max(0.0, min(once, seconds - expected) - START / 2 * plain))
+        given = max(0.0, min(once, seconds - expected) - START / 2 * plain)
+        self.budget.spend(tokens, (seconds - given) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self.reading.get(candidate.drafter, took)
