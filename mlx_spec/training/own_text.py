@@ -12,6 +12,7 @@ import mlx.nn as nn
 from mlx_lm.generate import BatchGenerator
 from mlx_lm.sample_utils import make_sampler
 
+from mlx_spec.target.probe import Probe
 from mlx_spec.training.study import Text
 
 ROWS = 32
@@ -71,7 +72,8 @@ def own_texts(
     mx.random.seed(seed % 2**32)
     samplers = {t: make_sampler(t) for t in {ASKING, *sizes.temperatures}}
     stops = [[end] for end in sorted(template.ends | set(template.answer[:1]))]
-    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=sizes.rows)
+    rows = sizes.rows if Probe(model, None).batches() else 1
+    writer = BatchGenerator(model, stop_tokens=stops, completion_batch_size=rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
     written: deque[Sequence[int]] = deque(maxlen=KEPT)
@@ -85,7 +87,7 @@ def own_texts(
         answered[write(begun, sizes.answered, temperature)] = (begun, len(begun), temperature)
 
     while True:
-        while len(asked) + len(answered) < sizes.rows:
+        while len(asked) + len(answered) < rows:
             if template.tasks and given and draw.random() < GIVEN:
                 answer([*template.question, *draw.choice(template.tasks), *draw.choice(given)])
             else:
