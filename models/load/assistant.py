@@ -27,12 +27,7 @@ _RENAMED = {
 
 
 def load_assistant(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> AssistantDrafter:
-    """Load the assistant in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target.
-    """
+    """Load the assistant in a folder for this target; raises as `load_head`."""
     return AssistantDrafter(load_head(folder, target, target_config, _head))
 
 

@@ -27,12 +27,7 @@ target's."""
 
 
 def load_dflash(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> DFlashDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or has parts that are not supported.
-    """
+    """Load the head in a folder for this target; raises as `load_head`."""
     head = load_head(folder, target, target_config, _head)
     return DFlashDrafter(head, folder_kind(folder))
 

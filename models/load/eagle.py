@@ -33,12 +33,7 @@ FIRST = "layers.0."
 
 
 def load_eagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> EagleDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or has parts that are not supported.
-    """
+    """Load the head in a folder for this target; raises as `load_head`."""
     return EagleDrafter(load_head(folder, target, target_config, _head))
 
 

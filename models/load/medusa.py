@@ -20,12 +20,7 @@ OWN = "heads."
 
 
 def load_medusa(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MedusaDrafter:
-    """Load the heads in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: they were made for another target, or the target's last norm cannot be found.
-    """
+    """Load the heads in a folder for this target; raises as `load_head`."""
     return MedusaDrafter(load_head(folder, target, target_config, _head, _in_head))
 
 

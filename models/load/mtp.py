@@ -50,12 +50,7 @@ _PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
 def load_mtp(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> MtpDrafter:
-    """Load the MTP layer in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target, or the target's type is not supported.
-    """
+    """Load the MTP layer in a folder for this target; raises as `load_head`."""
     return MtpDrafter(load_head(folder, target, target_config, _head))
 
 

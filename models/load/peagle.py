@@ -18,12 +18,7 @@ DEPTH = 8
 
 
 def load_peagle(folder: Path, target: nn.Module, target_config: dict[str, Any]) -> PEagleDrafter:
-    """Load the head in a folder for this target.
-
-    Raises:
-        BrokenFiles: a file, setting or tensor is missing or damaged.
-        UnsupportedModel: it was made for another target.
-    """
+    """Load the head in a folder for this target; raises as `load_head`."""
     head = load_head(folder, target, target_config, _head)
     return PEagleDrafter(head, _depth(read_json(folder / "config.json") or {}))
 

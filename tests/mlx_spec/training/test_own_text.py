@@ -46,7 +46,6 @@ def test_where_there_are_passages_a_task_gives_one_of_those() -> None:
 
 @pytest.mark.parametrize("model", [one_layer(), build("gemma2")], ids=["llama", "gemma2"])
 def test_without_tasks_every_question_is_its_own(model: nn.Module) -> None:
-    """Gemma 2's code reads one text at a time."""
     template = Template(QUESTION, ANSWER, ENDS)
     texts = list(islice(own_texts(model, template, 1, SIZES), 20))
     assert all(len(QUESTION) <= text.begin - len(ANSWER) <= len(QUESTION) + SIZES.asked for text in texts)
