@@ -63,6 +63,8 @@ class Model(ReadTexts):
         self.trees = False
         """Whether a pass may be a tree; set by `allow_trees`."""
         self._history = probe.history(self._replay)
+        self.batches = self.lazy and self._history is None and probe.batches()
+        """Whether it can read several sequences of different lengths at once."""
         self._taps = Taps(model, taps) if taps else None
         self._entries = make_entries(model, kv_bits)
         self.buffers = buffers_in(self._entries)
@@ -79,11 +81,6 @@ class Model(ReadTexts):
     def recurrent(self) -> bool:
         """Whether some layers can be resumed at a few places only."""
         return self._history is not None
-
-    @property
-    def batches(self) -> bool:
-        """Whether it can read several sequences of different lengths at once."""
-        return self.lazy and not self.recurrent
 
     def allow_trees(self) -> None:
         """Set `trees`: whether its code can place the rows of a tree."""

@@ -16,6 +16,9 @@ from mlx_spec.target.view import views
 
 COUNT = 2
 """Tokens of a built pass."""
+MANY = 7
+"""Sequences of one that is built with several. As many as a model has heads, Gemma 2's code would take their
+masks for masks of its heads, without an error."""
 REFUSALS = (TypeError, ValueError, AttributeError, IndexError)
 """What mlx-lm's code raises if it is given an array in place of an int, or a slot in place of an array."""
 
@@ -73,14 +76,19 @@ class Probe:
             return StateHistory(partial(Replayed, replay), self._none)
         return StateHistory(partial(Recomputed, self._kinds), self._zeros)
 
+    def batches(self) -> bool:
+        """Whether several sequences can be read at once, each from a position of its own."""
+        return self._builds(MANY, COUNT, Length(mx.arange(MANY, dtype=mx.int32), 0, MANY))
+
     def trees(self) -> bool:
         """Whether each row of a pass can have its own position."""
-        if self._none:
-            return False
         tree = Tree.of(Draft(mx.zeros((1, COUNT), mx.int32), 1, mx.zeros((1, COUNT), mx.int32)))
+        return not self._none and self._builds(1, COUNT + 1, self._at, tree)
+
+    def _builds(self, sequences: int, count: int, at: Length, tree: Tree | None = None) -> bool:
+        entries, caches = make_entries(self._model, self._kv_bits), plain_caches(self._none)
         try:
-            entries = make_entries(self._model, self._kv_bits)
-            self._model(mx.zeros((1, COUNT + 1), mx.int32), cache=views(entries, self._at, iter(()), tree))
+            self._model(mx.zeros((sequences, count), mx.int32), cache=views(entries, at, iter(caches), tree))
         except REFUSALS:
             return False
         return True

@@ -12,6 +12,7 @@ import mlx.nn as nn
 from mlx_lm.generate import BatchGenerator, StopSequences
 from mlx_lm.sample_utils import make_sampler
 
+from mlx_spec.target.probe import Probe
 from mlx_spec.training.study import Text
 
 ROWS = 32
@@ -72,7 +73,8 @@ def own_texts(
     samplers = {t: make_sampler(t) for t in {ASKING, *sizes.temperatures}}
     ends = StopSequences([[end] for end in sorted(template.ends)])
     answer_begins = StopSequences([[end] for end in sorted(template.ends | set(template.answer[:1]))])
-    writer = BatchGenerator(model, completion_batch_size=sizes.rows)
+    rows = sizes.rows if Probe(model, None).batches() else 1
+    writer = BatchGenerator(model, completion_batch_size=rows)
     asked: dict[int, list[int]] = {}
     answered: dict[int, tuple[list[int], int, float]] = {}
     written: deque[Sequence[int]] = deque(maxlen=KEPT)
@@ -87,7 +89,7 @@ def own_texts(
         answered[write(begun, sizes.answered, temperature, ends)] = (begun, len(begun), temperature)
 
     while True:
-        while len(asked) + len(answered) < sizes.rows:
+        while len(asked) + len(answered) < rows:
             if template.tasks and given and draw.random() < GIVEN:
                 answer([*template.question, *draw.choice(template.tasks), *draw.choice(given)])
             else:

@@ -41,7 +41,9 @@ class Checkpoint:
 
     def weight_bytes(self, *, as_float32: bool) -> int:
         """Bytes of the weights in memory."""
-        stored = bytes_by_dtype(self.folder) if self.weights is None else _count(self.weights)
+        stored = bytes_by_dtype(self.folder) if self.weights is None else Counter[str]()
+        for array in (self.weights or {}).values():
+            stored[KINDS[array.dtype]] += array.nbytes
         if as_float32:
             stored["U32"] = stored["U32"] * 32 // (self.config.get("quantization") or {}).get("bits", 32)
             stored["F16"] *= 2
@@ -95,13 +97,6 @@ def opened(path: Path) -> Iterator[Checkpoint]:
     with TemporaryDirectory(prefix="mlx-spec-") as folder:
         weights, note = unpack(path, Path(folder))
         yield Checkpoint(path, Path(folder), weights, note)
-
-
-def _count(weights: dict[str, mx.array]) -> Counter[str]:
-    stored: Counter[str] = Counter()
-    for array in weights.values():
-        stored[KINDS[array.dtype]] += array.nbytes
-    return stored
 
 
 def trouble(path: Path, error: Exception) -> ModelsError:

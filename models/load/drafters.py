@@ -27,7 +27,7 @@ from models.load.medusa import medusa_head
 from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
 from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, MODEL, PARD
-from models.pairs.folder import kind_of
+from models.pairs.folder import drafter_source, kind_of
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -78,6 +78,8 @@ def load_drafters(
     config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
     for kind, folder in own.items():
+        if spec.draft == drafter_source(str(folder)):
+            continue  # it was named as the pair's draft
         if kind in DRAFT_MODELS and spec.draft is not None:
             notes.append(f"This pair has a draft model. To use yours in its place: --drafter {folder}")
         elif kind not in named:

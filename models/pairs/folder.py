@@ -131,7 +131,8 @@ def check_config(config: dict[str, Any], where: str) -> None:
         raise BadChoice(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
     _check_values(config, where)
     found = config.get("quantization_config") or {}
-    method = found.get("format", found.get("quant_method", "awq"))
+    packed = found.get("quant_method") == "compressed-tensors"
+    method = found.get("format" if packed else "quant_method", "awq")
     of_qwen = method == "fp8" and "scale_fmt" not in found and config["model_type"].startswith("qwen")
     if not config.get("quantization") and (of_qwen or method not in READ_QUANTIZED):
         raise BadChoice(

@@ -41,7 +41,7 @@ def resolve(
     heads = _by_kind(drafters)
     for model in [heads.pop(kind) for kind in DRAFT_MODELS if kind in heads]:
         if draft is not None:
-            raise BadSource(f"--draft {draft} and --drafter {model} both name a draft model. Name one.")
+            raise BadSource(f"--draft {draft} and --drafter {model} both name the draft. Leave one out.")
         draft = str(model)
     if drafters and draft is None and target is not None:
         draft = "none"

@@ -249,8 +249,9 @@ def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
     assert [texts[one.number] for one in (first, *others)] == wanted
 
 
-def test_a_recurrent_target_writes_one_text_after_another():
-    engine = Engine(build("qwen3_5"), context_limit=512)
+@pytest.mark.parametrize("kind", ["qwen3_5", "gemma2", "gpt_bigcode"])
+def test_a_target_that_cannot_read_several_texts_writes_one_after_another(kind):
+    engine = Engine(build(kind), context_limit=512)
     assert engine.rows().most == 1
     assert is_right(engine, asked(7, 4, drafter="none"))
 

@@ -2,10 +2,12 @@
 
 from itertools import islice
 
+import mlx.nn as nn
 import pytest
 
 from mlx_spec.training import own_text
 from mlx_spec.training.own_text import Sizes, Template, own_texts
+from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import VOCAB, one_layer
 
 QUESTION, TASK, ANSWER = [1, 2], [3, 4, 5], [6, 7]
@@ -44,7 +46,8 @@ def test_where_there_are_passages_a_task_gives_one_of_those() -> None:
     assert all(each in passages for each in given)
 
 
-def test_without_tasks_every_question_is_its_own() -> None:
+@pytest.mark.parametrize("model", [one_layer(), build("gemma2")], ids=["llama", "gemma2"])
+def test_without_tasks_every_question_is_its_own(model: nn.Module) -> None:
     template = Template(QUESTION, ANSWER, ENDS)
-    texts = list(islice(own_texts(one_layer(), template, 1, SIZES), 20))
+    texts = list(islice(own_texts(model, template, 1, SIZES), 20))
     assert all(len(QUESTION) <= text.begin - len(ANSWER) <= len(QUESTION) + SIZES.asked for text in texts)

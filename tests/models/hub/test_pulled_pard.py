@@ -67,4 +67,4 @@ def test_it_takes_the_place_of_the_draft_model(home: Path, capfd: pytest.Capture
     assert main([*given, "--draft-head", "40", "--json"]) == 0
     assert "pard" in json.loads(capfd.readouterr().out)["stats"]["rounds_by_drafter"]
     assert main([*given, "--drafter", str(draft)]) == 2
-    assert "both name a draft model. Name one" in capfd.readouterr().err
+    assert "both name the draft. Leave one out" in capfd.readouterr().err

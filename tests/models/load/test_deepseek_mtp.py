@@ -14,7 +14,6 @@ from mlx_spec import Engine, Options
 from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.policy.controller import Controller
-from models.errors import BrokenFiles
 from models.load.drafters import LOADERS
 from models.load.mtp import _layer
 from tests.mlx_spec.equations import arrays, mlp, normed
@@ -180,10 +179,3 @@ def test_trees_and_three_ragged_texts_are_those_of_plain_decoding() -> None:
         engine.controller = Controller()
         assert tokens(drafted) == plain
         assert any(len(each.drafted) == 7 for each in drafted)
-
-
-def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
-    folder = publish(tmp_path / "mtp", head_for(target()), deepseek, KIND, apart)
-    edit_tensors(folder, lambda tensors: tensors.pop(LATENT_ROWS))
-    with pytest.raises(BrokenFiles, match="does not match its config.json"):
-        LOADERS["mtp"](folder, target(), {})

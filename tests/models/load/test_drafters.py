@@ -123,3 +123,4 @@ def test_an_own_draft_model_drafts_where_the_pair_has_none(pair: tuple[Path, Pat
     assert answer(alone, "model") == (answer(alone, "none")[0], {"model"})
     paired = load(resolve(target=str(pair[0]), draft=str(pair[1])))
     assert names(paired).count("model") == 1 and f"--drafter {own}" in paired.notes[0]
+    assert not load(resolve(target=str(pair[0]), drafters=[str(own)])).notes

@@ -11,26 +11,22 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten, tree_map
-from mlx_lm.utils import load_model
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead
-from mlx_spec.training.start import eagle_head
 from models.errors import BrokenFiles
 from models.load.drafters import LOADERS
 from models.load.heads import LAYER_SIZES, layer_args
 from models.pairs.folder import check_drafter
-from models.training.kinds import eagle_shape
 from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
-from tests.models.drafter_folders import edit_config, make_eagle
+from tests.models.drafter_folders import edit_config
 from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
-from tests.models.tiny_models import make_model, make_pair
 
 SIZES = Sizes(heads=4, kv_heads=2)
 ENTERED = {
@@ -188,17 +184,6 @@ def test_an_empty_list_of_layers_counts_as_not_there(tmp_path, packaging, change
 def test_layers_named_outside_eagle_config_are_counted_by_their_inputs_as_in_vllm(tmp_path):
     folder = publish(tmp_path / "head", variant({}, few=False), "SafeAILab")
     assert loaded(edit_config(folder, **{AUX: [1, 2, 4]})).taps == (0, 1, 3)
-
-
-def test_a_head_in_eight_bits_guesses_nearly_as_before(home):
-    folder = make_pair(home)[0]
-    model, config = load_model(make_model(folder, hidden_size=64, intermediate_size=128))
-    wanted = eagle_head(model, eagle_shape(config, model, KNOWN))
-    states = mx.random.normal((1, 5, 64), key=mx.random.key(1))
-    head = LOADERS["eagle"](make_eagle(home / "small", folder, KNOWN, bits=8), model, config).head
-    assert head.shape.tokens == tuple(KNOWN)
-    off = mx.abs(head.guesses(states) - wanted.guesses(states)).max()
-    assert off < 0.05 * mx.abs(wanted.guesses(states)).max()
 
 
 @pytest.mark.parametrize(("kind", "scales"), [("default", False), ("llama3", True)])

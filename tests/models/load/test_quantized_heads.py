@@ -112,9 +112,7 @@ def test_products_become_as_many_bits_as_asked_for_and_the_text_stays(
     assert drafted == text(engine, PROMPT, drafter="none", **options)
 
 
-def test_matrices_of_several_bits_are_read_as_stored_and_other_numbers_become_of_the_target_s_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_matrix_keeps_its_bits_and_all_get_the_target_s_type(tmp_path: Path, monkeypatch: Any) -> None:
     """mlx-lm gives experts' gates 8 bits where others have 4."""
     monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
     stored = {"lm_head": ("affine", 8), "midlayer.mlp.up_proj": ("affine", 4), "fc": ("mxfp4", 4)}

@@ -79,14 +79,6 @@ def test_a_head_with_an_odd_config_is_refused_with_its_value(
     assert message in refused(edit_config(head, **changes), code)
 
 
-def test_a_head_of_another_target_is_refused_with_both_sizes(
-    refused: Refused, head: Path, home: Path
-) -> None:
-    other = make_pair(home / "other")[0]
-    said = refused(head, 2, make_model(other, hidden_size=64))
-    assert "384 tokens and 32 numbers" in said and "has 384 and 64" in said
-
-
 @pytest.mark.parametrize(
     ("changes", "code", "message"),
     [

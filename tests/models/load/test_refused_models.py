@@ -8,8 +8,7 @@ from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
 CODE = b'{"model_type": "llama", "model_file": "mine.py"}'
-BNB = b'{"model_type": "llama", "quantization_config": {"quant_method": "bitsandbytes"}}'
-FP8 = b'{"model_type": "qwen3", "quantization_config": {"quant_method": "fp8"}}'
+PACKED = b'{"model_type": "qwen3", "quantization_config": {"quant_method": "%s"}}'
 HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "telepathy"}'
 
 
@@ -29,8 +28,8 @@ HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "tel
             r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)",
         ),
         ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
-        ({"config.json": BNB}, {}, "org/target is quantized by bitsandbytes, which mlx-lm does not read"),
-        ({"config.json": FP8}, {}, "org/target is quantized by fp8, which mlx-lm does not read"),
+        ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
+        ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
         ({}, {"config.json": b"{}"}, "config.json of org/draft names no model_type"),
         ({"config.json": TELEPATHY}, {}, "type 'telepathy', which mlx-lm does not know"),
     ],
