@@ -24,7 +24,7 @@ class DFlashDrafter(FeatureDrafter):
     """
 
     def __init__(self, head: DFlashHead, name: str):
-        super().__init__(head, head.shape.taps, head.shape.args.hidden_size)
+        super().__init__(head)
         room = min(head.shape.room, MAX_DRAFT_LENGTH)
         self.name, self.candidate = name, Candidate(name, name, prior=0.6, limit=room, room=room)
         self.usual_lag = 1 + room
@@ -34,7 +34,6 @@ class DFlashDrafter(FeatureDrafter):
         anchor = p.ids[:, -1:]
         masks = mx.full((len(anchor), depth - shape.from_anchor), shape.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, anchor, masks], axis=1)))
-        self._set_lag(self.left)
         guesses = self._logits(output, slice(-depth, None))
         if not self.head.chains:
             return verifier.at_once(self.head.spread(guesses)[:, :, : verifier.vocab])

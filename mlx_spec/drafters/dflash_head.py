@@ -203,7 +203,7 @@ class DFlashHead(Head):
                 f"Its mask is token {shape.mask}, and the target has {args.vocab_size} tokens. "
                 "Use a head made for this target."
             )
-        self.shape = shape
+        self.shape, self.taps, self.width = shape, shape.taps, args.hidden_size
         self._scale = shape.embedding_scale * (1.0 if shape.raw_embeddings else own_scale(target))
         self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
         self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)

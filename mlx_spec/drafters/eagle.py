@@ -18,7 +18,6 @@ from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.drafters.growing import Growth
 from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.verify.batch import Proposer
-from mlx_spec.verify.copies import Copying
 
 LIMIT = 7
 """Heads are trained a few steps deep: reading their own rows, they become less accurate."""
@@ -34,7 +33,7 @@ class EagleDrafter(FeatureDrafter):
     nodes = (7, 15)  # with the text's last token 8 and 16 rows
 
     def __init__(self, head: EagleHead | MtpHead):
-        super().__init__(head, head.taps, head.width)
+        super().__init__(head)
         self.cached.allow_trees()
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
@@ -44,16 +43,9 @@ class EagleDrafter(FeatureDrafter):
         branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
-    def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
-        if not (context.nodes and depth):
-            return super().draft(context, depth, verifier)
-        far = self._is_far(context.length) and not self._catch_up(context)
-        self._own = (
-            Draft.none(len(context.host_tokens))
-            if far
-            else self._tree(context, depth, Copying(verifier, context.tokens, context.length))
-        )
-        return self._own
+    def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
+        draft = self._tree if context.nodes else super()._chain
+        return draft(context, depth, verifier)
 
     def _next(self, p: Pass, ids: mx.array, output: Output) -> Pass:
         return replace(super()._next(p, ids, output), hidden=output.logits[:, -1:])
@@ -75,7 +67,6 @@ class EagleDrafter(FeatureDrafter):
             growth, on = growth.next(self._logprobs(last, growth.paths, verifier))
             places = mx.broadcast_to(on[:, :, None], last.shape)
             hidden = mx.concatenate([hidden, mx.take_along_axis(last, places, axis=1)], axis=1)
-        self._set_lag(self.left)
         return growth.likeliest(context.nodes)
 
     def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: Proposer) -> mx.array:

@@ -20,22 +20,17 @@ from mlx_spec.verify.copies import Copying
 
 
 class FeatureDrafter(ModelDrafter):
-    """A head with `features` of the layers that it taps, and rows of its own.
-
-    Args:
-        taps: layers of the target whose outputs `features` takes.
-        width: of a feature.
-    """
+    """A head with `features`, `width` wide, of the layers `taps` of the target, and rows of its own."""
 
     skipped = 1  # row 0 reads the second token
     left = 0
     reads_again = True
 
-    def __init__(self, head: Any, taps: Sequence[int], width: int):
+    def __init__(self, head: Any):
         super().__init__(head)
         self.cached.vocab = head.vocab  # its rows are no logits
-        self.head, self.taps = head, tuple(taps)
-        self._features = mx.zeros((1, 0, width))
+        self.head, self.taps = head, tuple(head.taps)
+        self._features = mx.zeros((1, 0, head.width))
         """`[b, capacity, dim]`, features of each position that the target has read."""
         self._kept = ReadTexts()
         """The tokens of these positions."""

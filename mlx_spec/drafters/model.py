@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -83,6 +84,9 @@ class ModelDrafter(Drafter):
             self._own = Draft.none(len(context.host_tokens))
             return self._own
         self._own = self._chain(context, depth, verifier) if depth else self._shadow(context, verifier)
+        # A plain round adds one token: after a shadow draft as many are unread then as after a draft.
+        self._lag, self._others = self.left if depth else max(0, self.left - 1), 0
+        self._assumed = deque([(0, 0)] * len(self._assumed))
         return self._own
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
@@ -144,7 +148,6 @@ class ModelDrafter(Drafter):
             drafted = mx.concatenate([drafted, ids], axis=1)
             probs += [] if q is None else [q]
             p = self._next(p, ids, output)
-        self._set_lag(self.left)
         return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
 
     def _shadow(self, context: Context, verifier: Proposer) -> Draft:
@@ -153,13 +156,14 @@ class ModelDrafter(Drafter):
         known = p.ids[:, -count:]
         logits = self._logits(self._step(p), slice(-1 - count, -1))
         guesses = verifier.before(count).guesses(logits[:, :, : verifier.vocab], known)
-        # This round adds one token: then as many are unread as after a draft.
-        self._set_lag(max(0, self.left - 1))
         return Draft.none(len(known), shadow=(guesses == known).astype(mx.int32))
 
-    def _set_lag(self, lag: int) -> None:
-        self._lag, self._others = lag, 0
-        self._assumed = deque([(0, 0)] * len(self._assumed))
+    def _masked(self, context: Context, depth: int, verifier: Proposer, mask: int) -> Draft:
+        """A chain in one pass: the rows of the text's last token and of masks behind it guess the tokens."""
+        p = self._first(context)
+        masks = mx.full((len(p.ids), depth - 1), mask, mx.int32)
+        output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))
+        return verifier.at_once(self._logits(output, slice(-depth, None))[:, :, : verifier.vocab])
 
     def _first(self, context: Context) -> Pass:
         """The first step of a draft, over all unread tokens."""

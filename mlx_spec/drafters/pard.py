@@ -5,10 +5,9 @@ It was trained with masks: k - 1 of them follow the text, and the rows of the te
 masks guess the next k tokens, independently of each other. The masks' rows in the cache are overwritten.
 """
 
-import mlx.core as mx
 import mlx.nn as nn
 
-from mlx_spec.arrays import Draft, Pass
+from mlx_spec.arrays import Draft
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.model import ModelDrafter
@@ -48,9 +47,4 @@ class PardDrafter(ModelDrafter):
         self._mask = mask
 
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
-        text = self._first(context)
-        masks = mx.full((len(text.ids), depth - 1), self._mask, mx.int32)
-        output = self._step(Pass(mx.concatenate([text.ids, masks], axis=1), text.start))
-        logits = self._logits(output, slice(-depth, None))[:, :, : verifier.vocab]
-        self._set_lag(self.left)
-        return verifier.at_once(logits)
+        return self._masked(context, depth, verifier, self._mask)

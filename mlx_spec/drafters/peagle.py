@@ -3,10 +3,6 @@
 It keeps the rows of the text's tokens, as an EAGLE head does; masked rows behind them are for one pass.
 """
 
-from dataclasses import replace
-
-import mlx.core as mx
-
 from mlx_spec.arrays import Draft
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
@@ -22,14 +18,10 @@ class PEagleDrafter(FeatureDrafter):
     name = "peagle"
 
     def __init__(self, head: PEagleHead):
-        super().__init__(head, head.taps, head.width)
+        super().__init__(head)
         room = min(head.depth, MAX_DRAFT_LENGTH)
         self.candidate = Candidate("peagle", kind="peagle", prior=0.6, limit=room, room=room)
         self.usual_lag = 1 + room
 
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
-        p = self._first(context)
-        masks = mx.full((len(p.ids), depth - 1), self.head.mask, mx.int32)
-        output = self._step(replace(p, ids=mx.concatenate([p.ids, masks], axis=1)))
-        self._set_lag(self.left)
-        return verifier.at_once(self._logits(output, slice(-depth, None))[:, :, : verifier.vocab])
+        return self._masked(context, depth, verifier, self.head.mask)
