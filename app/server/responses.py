@@ -82,7 +82,12 @@ class ResponsesRequest(Sampling):
         if isinstance(self.input, str):
             return (*messages, Message(role="user", content=self.input))
         for number, item in enumerate(self.input):
-            messages += _messages(item, f"input[{number}]")
+            for message in _messages(item, f"input[{number}]"):
+                if (calls := message.get("tool_calls")) and messages and messages[-1]["role"] == "assistant":
+                    # Items of one answer: templates expect its text and calls in one message.
+                    messages[-1]["tool_calls"] = [*messages[-1].get("tool_calls", ()), *calls]
+                else:
+                    messages.append(message)
         return tuple(messages)
 
 
