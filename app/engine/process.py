@@ -229,10 +229,10 @@ def _failed(number: int, error: Exception) -> AnswerFailed:
 
 
 def _message(error: Exception) -> str:
-    """The message for the user. The traceback goes to stderr, which is the log."""
-    traceback.print_exception(error)
+    """The message for the user. An error without a sentence of ours is traced to stderr, which is the log."""
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
+    traceback.print_exception(error)
     if is_lack_of_memory(error):
         return "Out of memory. Choose a smaller pair or close other programs."
     what = f"{type(error).__name__}: {error}".removesuffix(".")

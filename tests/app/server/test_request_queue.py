@@ -159,6 +159,7 @@ def test_the_server_ends_at_once_with_clients_that_read_and_each_request_is_a_li
         "403: GET /v1/models (origin_not_allowed)\n",
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
+    assert "secret" not in (tmp_path / "engine.log").read_text()
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:
