@@ -8,7 +8,7 @@ import typer
 
 from app.commands import arguments as args
 from app.shell import exit_codes
-from app.shell.named_file import check_place
+from app.shell.named_file import check_place, plain_file
 from app.shell.number_text import counted
 from app.shell.output import talk
 from mlx_spec.types import Options
@@ -39,7 +39,7 @@ def command(
 
     args.print_config_problems()
     asked, spec = read_requests(requests), pair.chosen()
-    check_place("OUT", answers)
+    check_place("OUT", plain_file(str(answers)))
     with open_answers(answers) as written:
         left = [request for request in asked if request.custom_id not in written.answered]
         if len(left) < len(asked):

@@ -23,8 +23,8 @@ from app.server.usage import timings
 USUAL_TOKENS = 16
 """OpenAI's default for `max_tokens`."""
 
-Ids = Annotated[tuple[int, ...], Field(min_length=1)]
-Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1, max_length=MOST_ANSWERS)]
+Ids = tuple[int, ...]
+Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1)]
 
 
 class CompletionRequest(OpenAiSampling):
@@ -58,11 +58,12 @@ async def completions(request: Request) -> Response:
         whole=True,
         likeliest=body.logprobs,
     )
-    asks = [each for prompt in body.prompts for each in body.answers(replace(ask, prompt=prompt))]
-    if len(asks) > MOST_ANSWERS:
-        message = f"Prompts times n makes {len(asks)} answers. At most {MOST_ANSWERS} are possible."
+    prompts, n = body.prompts, body.n or 1
+    if len(prompts) * n > MOST_ANSWERS:
+        message = f"Prompts times n makes {len(prompts) * n} answers. At most {MOST_ANSWERS} are possible."
         raise Problem(400, message, param="n")
-    writer = CompletionWriter(served.name, body.includes_usage, body.n or 1)
+    asks = [each for prompt in prompts for each in body.answers(replace(ask, prompt=prompt))]
+    writer = CompletionWriter(served.name, body.includes_usage, n)
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 

@@ -204,6 +204,8 @@ def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
         before = out.read_text()
         assert main(["batch", given, str(out)]) == 2
         assert "something else" in capfd.readouterr().err and out.read_text() == before
+    assert main(["batch", given, "/dev/null"]) == 2
+    assert "/dev/null is no plain file" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["batch {given} {out}", "serve --port 0"])

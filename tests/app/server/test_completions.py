@@ -125,17 +125,14 @@ def test_what_cannot_be_done_is_refused(change: dict[str, Any], tiny_server: Run
 
 
 def test_more_prompts_than_may_wait_are_refused_together(scripted_server: RunningServer) -> None:
+    assert "makes 40 answers" in scripted_server.ask(PATH, {"prompt": ["hello"] * 40}).error["message"]
     assert scripted_server.ask(PATH, {"prompt": ["hello"] * 6}).status == 429
     assert scripted_server.metric("num_requests_waiting") == 0
 
 
 def test_a_prediction_is_drafted_from_and_counted(tiny_server: RunningServer) -> None:
-    asked = {
-        "max_tokens": 48,
-        "seed": 5,
-        "temperature": 0.9,
-        "draft": {"drafter": "lookup", "length": 7},
-    }
+    draft = {"drafter": "lookup", "length": 7}
+    asked = {"max_tokens": 48, "seed": 5, "temperature": 0.9, "draft": draft}
     without = tiny_server.chat("hello there", **asked).json
     text = without["choices"][0]["message"]["content"]
     assert "completion_tokens_details" not in without["usage"]
