@@ -112,16 +112,15 @@ class Fitting(Work):
             ModelsError: a place has no text, or there is none, and the target cannot write chats.
         """
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
-        documents = self._documents(places)
-        yield from (text for text in self._parts(documents) if self._kind.read_as(text) not in read)
-        passages = [
-            text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
-        ]
+        passages: list[Sequence[int]] = []
+        for text in self._documents(places):
+            passages += [text.tokens[i : i + PASSAGE] for i in range(0, len(text.tokens), PASSAGE)]
+            yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)
         try:
             # A new seed each time, so that a resumed job gets no text twice.
             chats = self._shop.own_texts(seed=time.time_ns(), passages=passages)
         except BadChoice:
-            if documents:
+            if passages:
                 return
             raise
         yield from self._parts(chats)
@@ -134,6 +133,7 @@ class Fitting(Work):
                 if len(tokens) >= SHORTEST:
                     yield Text(tokens, max(0, text.begin - first), text.greedy)
 
-    def _documents(self, places: Iterable[str]) -> list[Text]:
-        texts = [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]
-        return [Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False))) for text in texts]
+    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
+        """Each is tokenized when its turn comes: there may be far more than are wanted."""
+        for text in [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]:
+            yield Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False)))
