@@ -66,19 +66,18 @@ class Fitting(Work):
         module, folder = self._module, self._shop.folder
         assert module is not None, "it was run"
         facts = {
+            "target": self._shop.name,
             "tokens": self._job.tokens_read,
             "acceptance": [round(each, 3) for each in self._acceptance],
             "hours": round(self._job.hours, 2),
             **about,
         }
-        noted = self._shop.about(facts)
-        self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._request.bits))
+        self._shop.place(
+            lambda draft: self._kind.save(draft, module, {"mlx_spec": facts}, self._request.bits)
+        )
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "Its acceptance was not measured: no held-out text was written by the target."
-        return (
-            True,
-            f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
-        )
+        return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:
         """Each step is timed on one small text."""
