@@ -72,9 +72,7 @@ class Fitting(Work):
             "hours": round(self._job.hours, 2),
             **about,
         }
-        self._shop.place(
-            lambda draft: self._kind.save(draft, module, {"mlx_spec": facts}, self._request.bits)
-        )
+        self._shop.place(lambda to: self._kind.save(to, module, {"mlx_spec": facts}, self._request.bits))
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "Its acceptance was not measured: no held-out text was written by the target."
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"

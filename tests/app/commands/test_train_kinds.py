@@ -169,10 +169,13 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = tiny_pair.target / "tokenizer_config.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": None}))
+    train, config = ["train", str(tiny_pair.target)], json.loads(settings.read_text())
+    settings.write_text(json.dumps({**config, "chat_template": "{{ raise_exception('who asks?') }}"}))
+    assert main(train) == 2
+    assert "chat template refuses a question (who asks?). Give it --texts" in capfd.readouterr().err
+    settings.write_text(json.dumps({**config, "chat_template": None}))
     text = tmp_path / "text.txt"
     text.write_text("abc")
-    train = ["train", str(tiny_pair.target)]
     assert main(train) == 2
     assert "Give it --texts FOLDER, which all kinds but layer_skip take." in capfd.readouterr().err
     assert main([*train, "--texts", str(text)]) == 2
