@@ -70,7 +70,7 @@ def own_texts(
     sizes = sizes or Sizes(ROWS, ASKED, ANSWERED, TEMPERATURES)
     draw = random.Random(seed)
     mx.random.seed(seed % 2**32)
-    samplers = {t: make_sampler(t) for t in {ASKING, *sizes.temperatures}}
+    samplers = {t: [make_sampler(t)] for t in {ASKING, *sizes.temperatures}}
     ends = StopSequences([[end] for end in sorted(template.ends)])
     answer_begins = StopSequences([[end] for end in sorted(template.ends | set(template.answer[:1]))])
     rows = sizes.rows if Probe(model, None).batches() else 1
@@ -81,8 +81,7 @@ def own_texts(
     given = passages or written
 
     def write(begun: Sequence[int], count: int, temperature: float, stops: StopSequences) -> int:
-        sampler = samplers[temperature]
-        return writer.insert([list(begun)], [count], samplers=[sampler], stop_sequences=[stops])[0]
+        return writer.insert([[*begun]], [count], samplers=samplers[temperature], stop_sequences=[stops])[0]
 
     def answer(question: Sequence[int]) -> None:
         begun, temperature = [*question, *template.answer], draw.choice(sizes.temperatures)

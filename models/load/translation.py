@@ -93,7 +93,8 @@ class Words:
             self._forget()
         for token in tokens[len(self._read) :]:
             if self._word and self._ends_before(token):
-                self._ids += self._ids_of(self._word) or self._between.draft.nearest(self._text("replace"))
+                text = self._between.target.of(self._word).decode(errors="replace")
+                self._ids += self._ids_of(self._word) or self._between.draft.nearest(text)
                 self._word = []
             self._word.append(token)
             self._read.append(token)
@@ -146,9 +147,6 @@ class Words:
             return [] if known is None else [known]
         text = decoded(self._between.target.of(word))
         return None if text is None else self._between.draft.nearest(text)
-
-    def _text(self, errors: str) -> str:
-        return self._between.target.of(self._word).decode(errors=errors)
 
     def _cut(self, drafted: Sequence[int]) -> tuple[list[int], list[int]]:
         """The tokens before a special token, and the target's token for that one, if it has one."""

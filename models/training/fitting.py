@@ -66,19 +66,16 @@ class Fitting(Work):
         module, folder = self._module, self._shop.folder
         assert module is not None, "it was run"
         facts = {
+            "target": self._shop.name,
             "tokens": self._job.tokens_read,
             "acceptance": [round(each, 3) for each in self._acceptance],
             "hours": round(self._job.hours, 2),
             **about,
         }
-        noted = self._shop.about(facts)
-        self._shop.place(lambda draft: self._kind.save(draft, module, noted, self._request.bits))
+        self._shop.place(lambda to: self._kind.save(to, module, {"mlx_spec": facts}, self._request.bits))
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "Its acceptance was not measured: no held-out text was written by the target."
-        return (
-            True,
-            f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}",
-        )
+        return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:
         """Each step is timed on one small text."""
@@ -112,16 +109,15 @@ class Fitting(Work):
             ModelsError: a place has no text, or there is none, and the target cannot write chats.
         """
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
-        documents = self._documents(places)
-        yield from (text for text in self._parts(documents) if self._kind.read_as(text) not in read)
-        passages = [
-            text.tokens[i : i + PASSAGE] for text in documents for i in range(0, len(text.tokens), PASSAGE)
-        ]
+        passages: list[Sequence[int]] = []
+        for text in self._documents(places):
+            passages += [text.tokens[i : i + PASSAGE] for i in range(0, len(text.tokens), PASSAGE)]
+            yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)
         try:
             # A new seed each time, so that a resumed job gets no text twice.
             chats = self._shop.own_texts(seed=time.time_ns(), passages=passages)
         except BadChoice:
-            if documents:
+            if passages:
                 return
             raise
         yield from self._parts(chats)
@@ -134,6 +130,7 @@ class Fitting(Work):
                 if len(tokens) >= SHORTEST:
                     yield Text(tokens, max(0, text.begin - first), text.greedy)
 
-    def _documents(self, places: Iterable[str]) -> list[Text]:
-        texts = [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]
-        return [Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False))) for text in texts]
+    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
+        """Each is tokenized when its turn comes: there may be far more than are wanted."""
+        for text in [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]:
+            yield Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False)))

@@ -53,7 +53,7 @@ class Job:
     ):
         self._target, self._kind, self._texts = target, kind, texts
         self._folder, self._tokens = folder, tokens
-        self._begun, self._limit = time.monotonic(), hours
+        self._begun, self._limit = time.monotonic(), math.inf if hours is None else hours * 3600
         self.hours = 0.0
         """Time spent fitting, in all runs."""
 
@@ -76,7 +76,9 @@ class Job:
         self._read(report)
         if not self.tokens_read:
             raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
-        fit = self._fit()
+        tokens = EPOCHS * sum(len(text.tokens) for file in self.files for text in parted(file)[0])
+        learner = self._kind.learner(self._target, self._vocabulary())
+        fit = Fit(learner, self.files, tokens, self._state)
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
 
         def fitted(progress: Progress) -> None:
@@ -113,7 +115,7 @@ class Job:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
                 found = self._studied(tapped, text)
-                if self._limit is None:
+                if self._limit == math.inf:
                     self._check_disk((self._tokens - done) * found.bytes_per_token)
                 studies.append(found)
                 done += len(found.tokens)
@@ -140,12 +142,6 @@ class Job:
         mx.clear_cache()
         return found
 
-    def _fit(self) -> Fit:
-        """The fit, resumed if there is one."""
-        tokens = EPOCHS * sum(len(text.tokens) for file in self.files for text in parted(file)[0])
-        learner = self._kind.learner(self._target, self._vocabulary())
-        return Fit(learner, self.files, tokens, self._state)
-
     def _held_out(self) -> list[study.Study]:
         return [text for file in self.files for text in parted(file)[1]]
 
@@ -171,6 +167,4 @@ class Job:
 
     def _seconds_left(self, share: float = 1.0) -> float:
         """Seconds left of this share of the time limit."""
-        return (
-            math.inf if self._limit is None else share * self._limit * 3600 + self._begun - time.monotonic()
-        )
+        return share * self._limit + self._begun - time.monotonic()

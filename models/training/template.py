@@ -3,7 +3,7 @@
 from mlx_lm.tokenizer_utils import TokenizerWrapper
 
 from mlx_spec.training.own_text import Template
-from models.errors import BadChoice
+from models.errors import BadChoice, reason_of
 
 WORDS = "Zebra"
 """A placeholder for the question, to find the template's text around it."""
@@ -23,11 +23,15 @@ TASKS = ("Summarize this text:\n\n", "Summarize in one sentence:\n\n", "Rewrite 
 
 
 def chat_template(tokenizer: TokenizerWrapper) -> Template:
-    """Raises BadChoice if the model has no chat template, or one that changes the question."""
+    """Raises BadChoice if the model has no chat template, or one that refuses or changes the question."""
     if not tokenizer.has_chat_template:
         raise BadChoice(f"This model has no chat template, so it cannot write chats. {INSTEAD}")
     message = [{"role": "user", "content": WORDS}]
-    text: str = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+    try:
+        text: str = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+    except Exception as error:
+        why = reason_of(error)
+        raise BadChoice(f"This model's chat template refuses a question ({why}). {INSTEAD}") from error
     before, found, after = text.partition(WORDS)
     if not found:
         raise BadChoice(f"This model's chat template does not show the question. {INSTEAD}")

@@ -1,9 +1,8 @@
 """The loaded target of a training, its own texts, and the folders of the drafter."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import mlx.core as mx
@@ -62,10 +61,6 @@ class Workshop:
         cache, ids = make_prompt_cache(self.target), mx.ones((rows, 1), mx.int32)
         mx.eval(self.target(mx.ones((rows, 128), mx.int32), cache=cache))
         return seconds(lambda: mx.eval(self.target(ids, cache=cache))) / rows
-
-    def about(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """The notes for a drafter's config.json."""
-        return {"mlx_spec": {"target": self.name, **facts}}
 
     def place(self, write: Callable[[Path], object]) -> None:
         """Save a drafter atomically, replacing an old one.

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from mlx_spec.token_store import BORDER, DEPTH, TokenStore, arranged
+from mlx_spec.token_store import DEPTH, TokenStore, arranged
 
 Documents = list[list[int]]
 
@@ -51,27 +51,13 @@ def no_borders(documents: Documents) -> np.ndarray:
     return arranged([[token for document in documents for token in document]])
 
 
-def one_border_too_late(documents: Documents) -> np.ndarray:
-    moved, first = [], []
-    for document in documents:
-        moved.append(first + document[:-1])
-        first = document[-1:]
-    return arranged([*moved, first])
-
-
 def one_place_off(documents: Documents) -> np.ndarray:
     array = arranged(documents)
     array[1] += 1
     return array
 
 
-def sorted_too_shallowly(documents: Documents) -> np.ndarray:
-    array = arranged(documents)
-    array[1] = np.argsort(array[0].view(">u4"), kind="stable")
-    return array
-
-
-@pytest.mark.parametrize("broken", [no_borders, one_border_too_late, one_place_off, sorted_too_shallowly])
+@pytest.mark.parametrize("broken", [no_borders, one_place_off])
 def test_a_store_that_is_wrong_is_noticed(broken):
     with pytest.raises(AssertionError):
         checked_at_random(broken, 3)
@@ -90,8 +76,3 @@ def test_a_store_whose_numbers_are_nonsense_is_searched_all_the_same():
     for text in ([], [1], list(range(40))):
         size, place = store.longest_match(text)
         assert 0 <= size <= DEPTH and len(store.following(place, 5)) <= 5
-
-
-def test_an_empty_store_has_no_match():
-    assert TokenStore(arranged([])).longest_match([1, 2, 3]) == (0, 0)
-    assert TokenStore(arranged([[]])).longest_match([BORDER - 1]) == (0, 0)

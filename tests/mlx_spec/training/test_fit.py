@@ -1,11 +1,12 @@
 """Training resumes after a stop as if there had been none, and learns its texts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mlx_spec.training import start, study, unroll
-from mlx_spec.training.fit import Fit, Learner
+from mlx_spec.training.fit import Fit, Learner, parted
 from tests.mlx_spec.heads import head_for, shuffled, tapped, target
 from tests.mlx_spec.tiny_models import VOCAB
 
@@ -66,6 +67,20 @@ def test_repeated_texts_are_learnt(files, tmp_path):
     losses = []
     fit.run(lambda progress: losses.append(progress.loss))
     assert losses[-1] < losses[0] - 0.3
+
+
+def test_the_first_greedy_text_of_a_file_is_held_out_of_what_it_teaches(files, tmp_path):
+    texts = [
+        replace(text, greedy=text.tokens >= (0 if i else VOCAB))
+        for i, text in enumerate(study.read(files[0]))
+    ]
+    study.write(tmp_path / "texts.safetensors", texts)
+    learnt, held = (
+        [text.tokens.tolist() for text in each] for each in parted(tmp_path / "texts.safetensors")
+    )
+    assert learnt == [texts[i].tokens.tolist() for i in (0, 2, 3)] and held == [texts[1].tokens.tolist()]
+    study.write(tmp_path / "texts.safetensors", texts[1:2])
+    assert [len(each) for each in parted(tmp_path / "texts.safetensors")] == [1, 0], "one alone is learnt"
 
 
 def test_a_study_is_what_the_target_makes_of_a_text():

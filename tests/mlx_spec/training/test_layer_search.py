@@ -6,7 +6,7 @@ import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
-from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search, timed
+from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search
 from tests.mlx_spec.tiny_models import ARCHITECTURES, prompt, text, tiny_llama
 
 COSTS = Costs({1: 1.0, 8: 1.2}, one_layer=0.3, layers=6)
@@ -51,12 +51,6 @@ def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
                 seen.add(read.accepted)
             place += len(read.tokens)
     assert seen == {0, 1}
-
-
-def test_passes_are_timed_where_nothing_else_is_given():
-    costs = timed(tiny_llama(0, layers=3))
-    assert all(seconds > 0 for seconds in costs.rows.values()) and costs.step(3) == costs.rows[1]
-    assert costs.step(1) <= costs.step(2) <= costs.step(3)
 
 
 def test_a_target_whose_layers_cannot_be_left_out_is_refused_before_anything_is_timed():

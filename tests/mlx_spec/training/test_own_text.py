@@ -32,8 +32,7 @@ def test_a_task_gives_an_answer_that_was_written_before_and_nothing_else(
         goes_on += ANSWER[0] in answer[:-1]
         stopped += ended
         written.append(answer[:-1] if ended else answer)
-    assert 10 < tasks < 36 and 5 < stopped < 36, "both kinds of each"
-    assert goes_on, "what ends a question does not end an answer"
+    assert 10 < tasks < 36 and 5 < stopped < 36 and goes_on, "what ends a question does not end an answer"
 
 
 def test_where_there_are_passages_a_task_gives_one_of_those() -> None:
