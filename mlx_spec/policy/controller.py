@@ -225,7 +225,9 @@ class Controller(Policy):
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
-        return (value.candidate, j) if pays and min(value.risk(j) + value.reading, START) <= left else None
+        once = self.reading.get(value.candidate.drafter, 0.0) * value.candidate.behind / value.seconds[0]
+        covered = max(min(value.risk(j) + value.reading, START), once) <= left
+        return (value.candidate, j) if pays and covered else None
 
     def _begin_probe(self, drafter: str, k: int) -> None:
         self._probe, self._probe_left, self._since_probe = (drafter, k), PROBE_ROUNDS, 0

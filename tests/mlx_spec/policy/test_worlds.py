@@ -22,6 +22,7 @@ HOSTILE = [
     World("M5 Max", 0.6, "0.50", wrong=0.0),
     World("M1, M2", 0.3, "0.15", slow=0.3),
     World("M1, M2", 0.1, "0.02", slow=0.3),
+    World("this CPU", 0.1, "0.65", tokens=40, reading=30.0),
 ]
 GENEROUS = [
     (World("this CPU", 0.1, "0.90"), 1.6),
