@@ -90,7 +90,7 @@ def numbers(ended: TurnEnded) -> str:
     """The answer's numbers in one line."""
     stats = ended.stats
     parts = [counted(stats.tokens, "token")]
-    if stats.tokens:
+    if stats.tokens_per_second:
         parts.append(f"{stats.tokens_per_second:.1f} tokens/s")
     if stats.draft_n:
         parts.append(f"{stats.accepted_per_round:.2f} accepted per round")

@@ -37,7 +37,8 @@ class Comparison:
     prompts: int
     repeats: int
     plain_tps: float
-    """Tokens per second while decoding, the median of the repeats."""
+    """Tokens per second while decoding, the median of the repeats. Prompts whose answers have one token only
+    are left out, as there is nothing to time; 0 if none is left."""
     drafted_tps: float
     ratio: float
     ratio_spread: tuple[float, float]
@@ -68,11 +69,13 @@ class Comparison:
     @property
     def verdict(self) -> str:
         text = f"{self.ratio:.2f} times as fast"
+        if not self.plain_tps:
+            return "no speed was measured: no answer has a second token"
         if self.won:
             text = f"drafting is {text}"
         elif self.lost:
             text = f"drafting is slower, {text}"
-        elif abs(self.ratio - 1) <= NOTICEABLE:
+        elif self.ratio <= 1 + NOTICEABLE:
             text = f"no gain, {text}"
         elif not self.accepted_per_round:
             text = f"no gain, {text}, but no drafted token was accepted"
@@ -86,16 +89,15 @@ class Comparison:
 
 def compare(measured: Sequence[Measured]) -> Comparison:
     """Combine the measurements of one or more prompts, all with equally many repeats."""
-    plain = [m.plain for m in measured]
-    drafted = [m.drafted for m in measured]
-    repeats = len(plain[0])
-    speeds = mean_speed(plain), mean_speed(drafted)
-    ratios = [speeds[1] / speeds[0]] + [
-        geometric_mean([_tps(m.drafted[repeat]) / _tps(m.plain[repeat]) for m in measured])
-        for repeat in range(repeats)
+    plain_runs = [stats for m in measured for stats in m.plain]
+    runs = [stats for m in measured for stats in m.drafted]
+    repeats = len(measured[0].plain)
+    timed = [m for m in measured if all(s.tokens_per_second for s in (*m.plain, *m.drafted))]
+    speeds = mean_speed([m.plain for m in timed]), mean_speed([m.drafted for m in timed])
+    ratios = [speeds[1] / speeds[0] if timed else 1.0] + [
+        geometric_mean([m.drafted[i].tokens_per_second / m.plain[i].tokens_per_second for m in timed])
+        for i in range(repeats if timed else 0)
     ]
-    runs = [stats for prompt in drafted for stats in prompt]
-    plain_runs = [stats for prompt in plain for stats in prompt]
     accepted = sum(s.draft_n_accepted for s in runs)
     return Comparison(
         prompts=len(measured),
@@ -120,9 +122,6 @@ def by_category(measured: Sequence[Measured]) -> dict[str, Comparison]:
 
 def mean_speed(prompts: Sequence[Sequence[Stats]]) -> float:
     """Tokens per second: the median of a prompt's repeats, the geometric mean of the prompts."""
-    return geometric_mean([median(map(_tps, runs)) for runs in prompts])
-
-
-def _tps(stats: Stats) -> float:
-    """Never 0, so that a ratio exists: an answer has at least one token."""
-    return max(stats.tokens_per_second, 1e-9)
+    rates = [[stats.tokens_per_second for stats in runs] for runs in prompts]
+    found = [median(each) for each in rates if all(each)]
+    return geometric_mean(found) if found else 0.0

@@ -92,7 +92,7 @@ def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
     if len(groups) > 1:
         axes.axhline(len(groups) - 1.5, color="0.85", linewidth=1)
     axes.invert_yaxis()
-    axes.set_xlim(0, max(max(c.plain_tps, c.drafted_tps) for _, c in groups) * 1.28)
+    axes.set_xlim(0, max(max(c.plain_tps, c.drafted_tps) for _, c in groups) * 1.28 or 1)
     axes.spines["left"].set_visible(False)
     axes.tick_params(left=False)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.compare.plan import plain_of
 from app.compare.record import Record, record_from_json
 from app.shell.errors import BadInput, MachineFailed
-from app.shell.number_text import counted
+from app.shell.number_text import counted, rate_text
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
 
@@ -52,8 +52,8 @@ def last_speeds() -> dict[str, str]:
         best = max(record.drafting, key=record.speed)
         plain = record.speed(plain_of(record.settings, best))
         found[name] = (
-            f"{plain:.0f} tok/s plain, {record.speed(best):.0f} with {record.settings[best].name}, "
-            f"{record.date[:10]}, {counted(len(record.prompts), 'prompt')}"
+            f"{rate_text(plain)} tok/s plain, {rate_text(record.speed(best))} with "
+            f"{record.settings[best].name}, {record.date[:10]}, {counted(len(record.prompts), 'prompt')}"
         )
     return found
 

@@ -32,12 +32,10 @@ def _full_table(record: Record, setting: int) -> Table:
         if c is whole:
             grid.add_section()
         low, high = c.ratio_spread
+        speeds = f"{c.plain_tps:.1f}", f"{c.drafted_tps:.1f}", f"{c.ratio:.2f}x", f"{low:.2f}-{high:.2f}"
         grid.add_row(
             one_line(name),
-            f"{c.plain_tps:.1f}",
-            f"{c.drafted_tps:.1f}",
-            f"{c.ratio:.2f}x",
-            f"{low:.2f}-{high:.2f}",
+            *(speeds if c.plain_tps else "----"),
             f"{c.accepted_per_round:.2f}",
             f"{c.acceptance_rate:.0%}",
             f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",

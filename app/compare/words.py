@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.compare.comparison import Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
-from app.shell.number_text import counted
+from app.shell.number_text import counted, rate_text
 from mlx_spec.stats import Stats
 
 HARDLY = 0.005
@@ -69,8 +69,8 @@ def sentence(record: Record) -> str:
     comparisons = {place: record.comparison(place) for place in record.drafting}
     if len(comparisons) == 1:
         ((place, one),) = comparisons.items()
-        speeds = f"{one.plain_tps:.0f} tok/s without, {one.drafted_tps:.0f} with"
-        return f"{speeds}: {one.verdict}; {sameness(record, place)}.{broken_off}"
+        speeds = f"{rate_text(one.plain_tps)} tok/s without, {rate_text(one.drafted_tps)} with: "
+        return f"{speeds if one.plain_tps else ''}{one.verdict}; {sameness(record, place)}.{broken_off}"
     best = max(comparisons, key=lambda place: comparisons[place].ratio)
     worst = min(comparisons, key=lambda place: comparisons[place].ratio)
     texts = sum(comparison.same_text for comparison in comparisons.values())

@@ -24,6 +24,7 @@ from app.history.store import History
 from app.history.tree import MessageTree
 from app.shell.errors import BadInput
 from app.shell.named_file import free_place
+from app.shell.number_text import counted, rate_text
 from app.shell.printable import json_text, one_line
 from models.errors import reason_of
 
@@ -112,7 +113,8 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
 def _numbers(facts: AnswerFacts) -> str:
     parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
     if facts.stats is not None:
-        parts += [f"{facts.stats.tokens} tokens", f"{facts.stats.tokens_per_second:.0f} tok/s"]
+        rate = facts.stats.tokens_per_second
+        parts += [counted(facts.stats.tokens, "token"), *([f"{rate_text(rate)} tok/s"] if rate else [])]
         if facts.stats.draft_n:
             parts.append(f"accepted {facts.stats.draft_n_accepted}/{facts.stats.draft_n}")
     if facts.finish in _ENDS:

@@ -94,9 +94,10 @@ def _log(last: TurnEnded | RequestFailed) -> None:
 def _request_line(last: TurnEnded) -> str:
     """A request's statistics, without its text."""
     stats = last.stats
+    rate = f" at {stats.tokens_per_second:.1f}/s" if stats.tokens_per_second else ""
     parts = [
         f"{counted(stats.prompt_tokens, 'prompt token')} ({stats.cached_tokens:,} cached)",
-        f"{counted(stats.tokens, 'token')} at {stats.tokens_per_second:.1f}/s",
+        f"{counted(stats.tokens, 'token')}{rate}",
     ]
     if stats.draft_n:
         parts.append(f"{stats.acceptance_rate:.0%} of {stats.draft_n:,} drafted accepted")

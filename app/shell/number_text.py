@@ -13,6 +13,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def rate_text(per_second: float) -> str:
+    """`120`, `9.5`: a whole number alone would be far off below 10."""
+    return f"{per_second:.{0 if per_second >= 9.95 else 1}f}"
+
+
 def duration_text(seconds: float) -> str:
     """`40 s`, `3:05 min`, `2 h 5 min`."""
     minutes, rest = divmod(int(seconds), MINUTE)

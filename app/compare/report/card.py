@@ -80,8 +80,7 @@ def _prediction(expected: dict[str, Any] | None, bench: dict[str, Any] | None) -
     for way in ("plain", "drafted"):
         low, high = expected[f"{way}_range"]
         text = f"{way} {expected[way]:.1f} tokens/s ({low:.1f} to {high:.1f})"
-        if bench:
-            measured = bench["overall"][f"{way}_tps"]
+        if bench and (measured := bench["overall"][f"{way}_tps"]):
             text += f", measured {measured:.1f}: off by {expected[way] / measured - 1:+.0%}"
         ways.append(text)
     return f"predicted for an {expected['chip']['name']}: {'; '.join(ways)}"

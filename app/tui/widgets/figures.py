@@ -6,7 +6,7 @@ from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
 from app.engine.events import DraftRound, PrefillProgressed
 from app.history.records import ChatMessage, Finish
-from app.shell.number_text import bars, counted
+from app.shell.number_text import bars, counted, rate_text
 from app.shell.printable import one_line
 from app.tui.widgets.item_line import SEPARATOR, LineItem
 from mlx_spec.stats import Stats, acceptance_by_position
@@ -84,8 +84,8 @@ def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
     if len(log.rates) > 1:
         rates = log.rates[-SAMPLES_SHOWN:]
         yield LineItem(bars(rates, max(rates)), 5, "$text-primary")
-    measured = latest.seconds >= SAMPLE_SECONDS or log.over
-    yield LineItem(f"{latest.tokens_per_second:.0f} tok/s" if measured else "… tok/s", 10, "bold")
+    measured = latest.tokens_per_second and (latest.seconds >= SAMPLE_SECONDS or log.over)
+    yield LineItem(f"{rate_text(latest.tokens_per_second) if measured else '…'} tok/s", 10, "bold")
     if latest.drafted:
         rounds = max(latest.rounds, 1)
         per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
@@ -113,7 +113,8 @@ def stats_line(stats: Stats, finish: Finish, max_tokens: int) -> str:
     """The line under a finished answer; with four-digit figures it takes 75 columns, which fit into 80."""
     if not stats.tokens:
         return "stopped by you before the first token" if finish == "cancelled" else "no tokens"
-    parts = [f"{stats.tokens} tokens, {stats.tokens_per_second:.0f}/s"]
+    rate = f", {rate_text(stats.tokens_per_second)}/s" if stats.tokens_per_second else ""
+    parts = [f"{stats.tokens} token{'s' * (stats.tokens > 1)}{rate}"]
     if stats.draft_n:
         accepted = f"accepted {stats.draft_n_accepted}/{stats.draft_n}"
         parts.append(f"{accepted}, {stats.accepted_per_round:.2f}/round")

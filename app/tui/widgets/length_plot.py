@@ -49,7 +49,7 @@ class LengthPlot(PlotWidget, can_focus=False):
                 self.scatter(across, [auto] * len(across), marker=AUTO, marker_style=color)
             self.plot(line.lengths, line.speeds, line_style=color, hires_mode=HiResMode.BRAILLE)
             self.scatter(line.lengths, line.speeds, marker=marker, marker_style=f"bold {color}")
-        highest = max(*(max(line.speeds) for line in self.lines), *self.autos.values(), 0)
+        highest = max(*(max(line.speeds) for line in self.lines), *self.autos.values(), 0) or 1.0
         self.set_xlimits(-0.3, longest + 0.3)
         self.set_ylimits(0, highest * 1.15)
         self.set_yticks(ticks(highest * 1.15))

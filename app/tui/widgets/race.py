@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Digits, Static
 
-from app.shell.number_text import smooth_bar
+from app.shell.number_text import rate_text, smooth_bar
 
 LABEL, SPEED = 8, 12
 """Columns before and after a bar."""
@@ -112,7 +112,7 @@ class Bars(Widget):
         room = max(1, self.size.width - LABEL - SPEED)
         lines = []
         for runner, share in zip((self.plain, self.drafted), self.shares(), strict=True):
-            speed = f"{runner.tokens_per_second:.0f} tok/s" if runner.tokens_per_second else ""
+            speed = f"{rate_text(runner.tokens_per_second)} tok/s" if runner.tokens_per_second else ""
             bar = smooth_bar(share, room)
             lines.append(
                 Content.assemble(

@@ -66,7 +66,7 @@ def test_markdown_shows_the_branch_in_view() -> None:
     assert "# First" in text and "Be kind." in text and "another answer" in text
     assert "The target decides" not in text and "3 messages of other branches" in text
     assert "File notes.md:\n````\na `code` and\n```\nfence\n```\n````" in text
-    assert "*seed 7 · temperature 0.5 · 4 tokens · 8 tok/s · accepted 2/3*" in text
+    assert "*seed 7 · temperature 0.5 · 4 tokens · 8.0 tok/s · accepted 2/3*" in text
     assert fenced(Attachment("a.txt", "no fence")) == "File a.txt:\n```\nno fence\n```"
 
 
