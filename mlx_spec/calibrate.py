@@ -62,6 +62,7 @@ class Calibration:
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
         if not engine.can_pretend:
             self.far = self.near  # reading a long text takes too long
+        self.contexts = list(dict.fromkeys((self.near, self.far)))
         self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
         """Drafters that step a model for each token."""
         self.plain: list[float] = []
@@ -138,7 +139,7 @@ class Calibration:
     def _kinds(self) -> list[Kind]:
         kinds: list[Kind] = []
         for lengths in (FIRST, REST):
-            for context in dict.fromkeys((self.near, self.far)):
+            for context in self.contexts:
                 fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))

@@ -25,8 +25,6 @@ class Stats:
     """Seconds from the start until the first round was read."""
     tokens_per_second: float
     """Decoding only: tokens after the first round over the time after it; 0 if it is the only one."""
-    end_to_end_tokens_per_second: float
-    """All tokens over prefill and decoding."""
     rounds: int
     draft_n: int
     """Drafted tokens, without those behind the end of the text."""
@@ -88,7 +86,6 @@ def summarise(
     accepted = sum(r.accepted for r in rounds)
     timed = [r for i, r in enumerate(rounds) if i not in (0, continued_at)]
     seconds = sum(r.seconds for r in timed)
-    total = prefill_seconds + decode
     return Stats(
         prompt_tokens=prompt_tokens,
         cached_tokens=cached_tokens,
@@ -97,7 +94,6 @@ def summarise(
         decode_seconds=decode,
         time_to_first_token=prefill_seconds + first,
         tokens_per_second=sum(len(r.tokens) for r in timed) / seconds if seconds else 0.0,
-        end_to_end_tokens_per_second=tokens / total if total else 0.0,
         rounds=len(rounds),
         draft_n=drafted,
         draft_n_accepted=accepted,

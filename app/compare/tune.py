@@ -31,26 +31,21 @@ def pays_from(costs: "Costs", drafter: str, context: int) -> float | None:
 
 
 def as_json(calibration: "Calibration") -> dict[str, Any]:
-    costs, near = calibration.costs(), calibration.near
-    contexts = near, calibration.far
-    plain = costs.of("none", 0, near) if costs.plain else None
-    relative, best = {}, {}
-    if plain is not None:
-        for name in costs.rounds:
-            lengths = range(1, costs.longest(name) + 1)
-            relative[name] = {str(k): costs.of(name, k, near) / plain for k in lengths}
-        for context in contexts:
-            best[str(context)] = {name: _best(costs, name, context) for name in costs.rounds}
+    costs, near, contexts = calibration.costs(), calibration.near, calibration.contexts
+    curves = {name: costs.curve(name, costs.longest(name), near).tolist() for name in costs.rounds}
     return {
-        "plain_seconds": plain,
-        "contexts": list(contexts),
+        "plain_seconds": costs.of("none", 0, near) if costs.plain else None,
+        "contexts": contexts,
         "verify": {str(c): calibration.verifying(c) for c in contexts},
         "draft_step": {
             name: {str(c): calibration.draft_step(name, c) for c in contexts} for name in calibration.stepping
         },
         "costs": costs.as_json(),
-        "relative": relative,
-        "best": best,
+        "relative": {
+            name: {str(k): seconds / curve[0] for k, seconds in enumerate(curve) if k}
+            for name, curve in curves.items()
+        },
+        "best": {str(c): {name: _best(costs, name, c) for name in curves} for c in contexts},
         "pays_from": {name: pays_from(costs, name, near) for name in costs.rounds},
     }
 
@@ -63,7 +58,7 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
         yield "Nothing was measured."
         return
     yield _curve(calibration)
-    for context in (near, calibration.far):
+    for context in calibration.contexts:
         plain = calibration.verifying(context).get(1)
         for name in calibration.stepping:
             step = calibration.draft_step(name, context)
@@ -72,10 +67,11 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
                     f"With {context} tokens in the context, one more token drafted by {name} costs "
                     f"{step * 1000:.2f} ms, {step / plain:.2f} of a plain round."
                 )
-    for name in costs.rounds:
+    for name in dict.fromkeys([*costs.rounds, *calibration.stepping]):
         share = pays_from(costs, name, near)
-        drafter = "The draft model" if name == "model" else name.capitalize()
-        yield f"{drafter} pays from {share:.0%} accepted on." if share else f"{drafter} never pays here."
+        pays = f"pays from {share:.0%} accepted on" if share else "never pays here"
+        pays = pays if name in costs.rounds else "was not timed: too little time was left for it"
+        yield f"{'The draft model' if name == 'model' else name.capitalize()} {pays}."
     grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
     for rows in zip(*(_best(costs, name, near) for name in costs.rounds), strict=True):
         cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)
@@ -89,7 +85,7 @@ def draw(file: Path, calibration: "Calibration", title: str) -> None:
     from app.shell.named_file import write_picture
 
     figure, axes = new_figure((7, 4.5), title)
-    for context, color in ((calibration.near, "#4b6a88"), (calibration.far, GREY)):
+    for context, color in zip(calibration.contexts, ("#4b6a88", GREY), strict=False):
         passes = calibration.verifying(context)
         label = f"target pass, {context} tokens in the context"
         axes.plot(list(passes), [s * 1000 for s in passes.values()], "o-", color=color, ms=4, label=label)
@@ -112,7 +108,7 @@ def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
 def _curve(calibration: "Calibration") -> "Table":
     from app.shell.tables import plain_table
 
-    passes = {c: calibration.verifying(c) for c in (calibration.near, calibration.far)}
+    passes = {c: calibration.verifying(c) for c in calibration.contexts}
     timed = {c: found for c, found in passes.items() if 1 in found}
     heads = (head for c in timed for head in (f">at {c} tokens", ">x plain"))
     grid = plain_table("rows of a pass", *heads)

@@ -53,6 +53,7 @@ class ServerClient:
         self._name = uuid4().hex
 
     alive = True
+    pid = None
 
     def pair_name(self) -> str:
         """The served pair's name. BadInput if no server answers, or another program does."""

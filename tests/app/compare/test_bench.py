@@ -14,7 +14,7 @@ from app.commands import arguments as args
 from app.compare.collector import RunCollector
 from app.compare.comparison import by_category, compare
 from app.compare.plan import Question, Run, Setting, plan
-from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
+from app.compare.prompts import read_prompts
 from app.compare.runner import run_plan
 from app.compare.words import unexplained
 from app.engine.difference import Difference
@@ -34,8 +34,6 @@ from tests.app.tiny_pair import TinyPair, write_tiny_pair
          "drafting is slower, 0.80 times as fast (0.80 to 0.83 over 3 repeats)"),
         ([100, 100], [110, 112], 0, False, False,
          "no gain, 1.11 times as fast, but no drafted token was accepted (1.10 to 1.12 over 2 repeats)"),
-        ([100, 100, 100], [99, 95, 130], 8, False, False,
-         "no gain, 0.99 times as fast (0.95 to 1.30 over 3 repeats)"),
         ([100, 100, 100], [106, 99, 130], 8, False, False,
          "no sure gain, 1.06 times as fast (0.99 to 1.30 over 3 repeats)"),
         ([100, 100], [80, 102], 0, False, False, "no gain, 0.91 times as fast (0.80 to 1.02 over 2 repeats)"),
@@ -62,11 +60,6 @@ def test_only_texts_that_should_be_the_same_and_are_no_near_tie_want_an_explanat
     tie, parted = (Difference(1, "a", "b", margin, 0.1) for margin in (0.01, 3.0))
     results = [measured([1], [1], difference=difference) for difference in (None, tie, parted)]
     assert unexplained(results, "block") == [results[2]], "at temperature 0 every rule keeps the text"
-
-
-def test_the_default_prompts_cover_every_category() -> None:
-    categories = {prompt.category for prompt in read_prompts(DEFAULT_PROMPTS)}
-    assert categories == {"chat", "code", "summary", "reasoning", "translation", "writing"}
 
 
 @pytest.mark.parametrize(

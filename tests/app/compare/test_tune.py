@@ -148,10 +148,11 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
     monkeypatch.setattr(Calibration, "_timed", pressed)
     monkeypatch.setattr(measuring, "BETWEEN", 1)
-    assert main(["tune", "--json", *tiny_pair.arguments]) == 0
+    assert main(["tune", *tiny_pair.arguments]) == 0
     printed = capsys.readouterr()
     assert "Measuring was cut short" in printed.err
-    assert len(next(iter(json.loads(printed.out)["verify"].values()))) == 2, "one row and the first draft's"
+    assert "\n 4  " in printed.out and "\n 2  " not in printed.out, "one row and the first draft's"
+    assert "The draft model was not timed" in printed.out
 
 
 def test_best_lengths_follow_from_costs() -> None:
@@ -172,12 +173,13 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
 
     monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
     monkeypatch.setattr(measuring, "GOES", 1)
+    monkeypatch.setattr(measuring, "FAR", measuring.NEAR)
     picture = tmp_path / "costs.svg"
     odd = tmp_path / "odd \x1b[31m name"
     shutil.copytree(tiny_pair.target, odd)
     assert main(["tune", "--target", str(odd), "--draft", str(tiny_pair.draft), "--plot", str(picture)]) == 0
     printed = capsys.readouterr().out
-    assert "best length" in printed
+    assert "best length" in printed and printed.count("drafted by model costs") == 1
     ElementTree.parse(picture)
     assert "target pass" in picture.read_text() and "odd ␛[31m name" in picture.read_text()
     monkeypatch.setattr("app.compare.tune.draw", full)
