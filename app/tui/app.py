@@ -28,7 +28,6 @@ from app.tui.keys.keymap import bind, short_key_name
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opened import OpenedScreen
@@ -184,11 +183,6 @@ class ChatApp(Program):
     def on_pair_changed(self, message: messages.PairChanged) -> None:
         if self._is_open:
             self.chat.take_pair_event(message.event)
-
-    def on_comparison_ended(self, message: messages.ComparisonEnded) -> None:
-        if self._is_open:
-            text, notices = f"Comparison: {message.text}", self.chat.view.notices
-            notices.keep(text) if isinstance(self.screen, CompareScreen) else notices.show(self, text)
 
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
         await self._commands.run(message.text)

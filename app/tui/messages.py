@@ -54,10 +54,3 @@ class CommandChosen(Message):
     """A command was picked from a list."""
 
     command: SlashCommand
-
-
-@dataclass
-class ComparisonEnded(Message):
-    """A comparison ran to its end; the text sums it up in one line."""
-
-    text: str

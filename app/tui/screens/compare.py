@@ -19,7 +19,7 @@ from app.shell.errors import AppError
 from app.shell.named_file import free_place
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
-from app.tui.messages import ComparisonEnded, RequestAdvanced, request_poster
+from app.tui.messages import RequestAdvanced, request_poster
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.comparison_view import ComparisonView
 
@@ -80,6 +80,7 @@ The same prompts without and with drafting, one after the other on the same engi
             progress.stop()
             if (record := progress.record()) is not None:
                 self._keep(record)
+                self.app.state.view.note(f"Comparison: {sentence(record)}")
 
     async def on_request_advanced(self, message: RequestAdvanced) -> None:
         progress, event = self.progress, message.event
@@ -222,4 +223,3 @@ The same prompts without and with drafting, one after the other on the same engi
                 store.keep(record)
         except AppError as error:
             self.app.state.view.note(str(error), "error")
-        self.app.post_message(ComparisonEnded(sentence(record)))

@@ -114,7 +114,7 @@ async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> No
         answer.marks = False
         await until(lambda: underlined(drawn(answer)) == [])
         assert [strip.text for strip in drawn(answer)] == [strip.text for strip in marked]
-        answer.end(answer.pieces, "", "")
+        answer.end([*answer.pieces], "", "")
         answer.marks = True
         await until(lambda: underlined(drawn(answer)) == ["one", "tw", "ur"])
 
