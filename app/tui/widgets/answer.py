@@ -91,10 +91,6 @@ class Answer(Message):
         self._take(pieces)
         self._arrange()
 
-    def clear(self) -> None:
-        self._reset()
-        self._arrange()
-
     def _reset(self) -> None:
         self.pieces: list[Piece] = []
         self._shown = ""
