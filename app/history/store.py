@@ -128,8 +128,7 @@ class History:
         return self._rows(f"{wanted} ORDER BY c.touched DESC, c.changed DESC LIMIT ?", limit)
 
     def search(self, text: str) -> list[ChatRow]:
-        """Chats with all the words in their title, the newest first, then those with them in one message;
-        archived ones too."""
+        """Chats with all words in the title, newest first, then in one message; archived ones too."""
         words = _storable(text).split()
         if not words:
             return []

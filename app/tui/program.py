@@ -30,6 +30,5 @@ class Program(App[None]):
         super().copy_to_clipboard(text)
 
     def applies(self, screen: Screen[Any], action: str) -> bool:
-        """Whether a key's action is useful now on a screen, which another one may cover. If not, it is not
-        offered; pressed, it says why not."""
+        """Whether a key of a screen is useful now. If not, it is not offered; pressed, it says why not."""
         return True

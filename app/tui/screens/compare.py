@@ -79,6 +79,7 @@ The same prompts without and with drafting, one after the other on the same engi
             progress.stop()
             if (record := progress.record()) is not None:
                 self._keep(record)
+                self.app.state.view.note(f"Comparison: {sentence(record)}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""
@@ -197,4 +198,3 @@ The same prompts without and with drafting, one after the other on the same engi
                 store.keep(record)
         except AppError as error:
             self.app.state.view.note(str(error), "error")
-        self.app.state.view.note(f"Comparison: {sentence(record)}", seen=self.app.screen is self)

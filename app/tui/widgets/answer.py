@@ -75,12 +75,8 @@ class Answer(Message):
         self._take(pieces)
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return tuple(self._pieces)
-
-    @property
     def text(self) -> str:
-        return text_of(self._pieces)
+        return text_of(self.pieces)
 
     def add(self, pieces: Sequence[Piece]) -> None:
         """Append text; only the lines it touches are drawn again, soon."""
@@ -95,22 +91,18 @@ class Answer(Message):
         self._take(pieces)
         self._arrange()
 
-    def clear(self) -> None:
-        self._reset()
-        self._arrange()
-
     def _reset(self) -> None:
-        self._pieces: list[Piece] = []
+        self.pieces: list[Piece] = []
         self._shown = ""
         self._mark_ends: list[int] = []
         """Where each piece ends in the shown text."""
 
     def _take(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
-            before = len(self._pieces)
-            append(self._pieces, piece)
+            before = len(self.pieces)
+            append(self.pieces, piece)
             self._shown += printable(piece.text)
-            del self._mark_ends[before - (len(self._pieces) == before) :]
+            del self._mark_ends[before - (len(self.pieces) == before) :]
             self._mark_ends.append(len(self._shown))
 
     def _arrange(self) -> None:
@@ -222,7 +214,7 @@ class Answer(Message):
 
     def _with_mark(self, run: Run) -> list[Run]:
         """Mark a run, but not the blanks at its ends, which would be underlined."""
-        mark = self._pieces[min(bisect_right(self._mark_ends, run.at), len(self._pieces) - 1)].mark
+        mark = self.pieces[min(bisect_right(self._mark_ends, run.at), len(self.pieces) - 1)].mark
         text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
         if mark == "plain":
             return [run]

@@ -38,7 +38,7 @@ class ComparePane(VerticalScroll, can_focus=False):
 
     def begin(self, title: str) -> None:
         self.border_title, self.border_subtitle = title, "waiting"
-        self._live.clear()
+        self._live.end((), "", "")
         self.scroll_home(animate=False)
 
     def add(self, event: TextAdded) -> None:

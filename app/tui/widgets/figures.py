@@ -53,8 +53,6 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
         yield LineItem(whole, 10, "bold", short=counted(len(own), "own setting"))
     if download:
         yield LineItem(download, 7, "$text-accent")
-    if chat.queued:
-        yield LineItem(f"{len(chat.queued)} queued", 7)
 
 
 def stored_line(message: ChatMessage) -> str:

@@ -26,8 +26,8 @@ KEPT = 80
 NEAR = 4
 """Lines from the first or last widget at which more are made."""
 
-LAYOUT_TRIES, LAYOUT_SECONDS = 50, 0.02
-"""Attempts, and time between them, to scroll to a message that is not laid out yet."""
+LAYOUT_SECONDS = 0.02
+"""Time between attempts to scroll to a message that is not laid out yet."""
 
 
 class Transcript(VerticalScroll, can_focus=True):
@@ -193,13 +193,13 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(0, place - BATCH), min(len(self._ids), place + BATCH), hold=False)
         self.select(message_id)
 
-    def _soon(self, show: Callable[[Widget], bool], widget: Widget, tries: int = LAYOUT_TRIES) -> None:
+    def _soon(self, show: Callable[[Widget], bool], widget: Widget) -> None:
         """Scroll to the chosen widget after a refresh; `show` returns False until it is laid out, and is
         called again."""
 
         def attempt() -> None:
-            if self._selected_widget is widget and tries and not show(widget):
-                self.set_timer(LAYOUT_SECONDS, partial(self._soon, show, widget, tries - 1))
+            if self._selected_widget is widget and not show(widget):
+                self.set_timer(LAYOUT_SECONDS, attempt)
 
         self.call_after_refresh(attempt)
 

@@ -81,7 +81,7 @@ async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_beg
         assert text_of(drawn(answer)) == SHOWN
         answer.end([Piece(TEXT, "plain")], "6 tokens", "‹1/2›")
         await until(lambda: text_of(drawn(answer)) == f"{SHOWN} ‹1/2› 6 tokens")
-        answer.clear()
+        answer.end((), "", "")
         await until(lambda: answer.size.height == 1)
         await answer.remove()
         answer.render_line(0)  # a removed answer may be drawn once more
@@ -94,7 +94,7 @@ async def test_what_is_drawn_between_a_text_and_the_next_one_hides_none_of_it() 
         answer = app.query_one(Answer)
         answer.end([Piece(TEXT, "plain")], "", "")
         await until(lambda: answer.size.height == 8)
-        answer.clear()
+        answer.end((), "", "")
         assert answer.size.height == 8 and text_of(drawn(answer)) == ""
         answer.end([Piece(TEXT, "plain")], "", "")
         assert text_of(drawn(answer)) == SHOWN
@@ -114,7 +114,7 @@ async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> No
         answer.marks = False
         await until(lambda: underlined(drawn(answer)) == [])
         assert [strip.text for strip in drawn(answer)] == [strip.text for strip in marked]
-        answer.end(answer.pieces, "", "")
+        answer.end([*answer.pieces], "", "")
         answer.marks = True
         await until(lambda: underlined(drawn(answer)) == ["one", "tw", "ur"])
 
@@ -178,6 +178,9 @@ async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corn
         await drag(chat, "draft model", to="guesses")
         await chat.until(lambda: len(copied) == 3)
         assert copied[2] == "draft model guesses"
+        await chat.pilot.triple_click(offset=place(chat, "draft model"))
+        selected = chat.app.screen.get_selected_text() or ""
+        assert selected.startswith("think\n"), "nothing of the hidden welcome"
         assert chat.app.focused is chat.area
 
 

@@ -5,7 +5,6 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from app.tui.screens.selecting import SelectingScreen
-from tests.app.tui.chat_driver import OpenChat
 
 WORDS = "one two three four five six seven eight nine ten"
 
@@ -51,11 +50,3 @@ async def test_a_click_on_a_widget_that_was_just_removed_ends_nothing() -> None:
             await app.query_one("#lines").remove()
             await pilot.click(offset=(2, 3))
         assert not app.screen.get_selected_text()
-
-
-async def test_a_triple_click_selects_the_messages_and_nothing_hidden(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        answer = await chat.ask("hello")
-        await chat.pilot.pause()
-        await chat.pilot.triple_click(answer, offset=(5, 0))
-        assert chat.app.screen.get_selected_text() == f"hello\n{answer.text}"
