@@ -5,28 +5,30 @@ from textwrap import wrap
 
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from app.chat.slash_commands import SlashCommand
 from app.shell.printable import one_line
-from app.tui.widgets.item_list import ItemList
 
 Choice = SlashCommand | str
 
 FRAME = 7
 """Columns of margin, border, padding and scrollbar."""
 NARROW = 53
-"""Inner width in columns below which a command's summary is below it."""
+"""Inner width in columns below which commands are listed without their values."""
 USAGE = 27
 """Columns of a command with its values."""
 
 
-class CommandMenu(ItemList, can_focus=False):
+class CommandMenu(OptionList, can_focus=False):
     """Hidden while there is nothing to complete."""
 
     def __init__(self) -> None:
         super().__init__(markup=False)
         self._choices: tuple[Choice, ...] = ()
+        self._whole: int | None = None
+        """Index of the choice shown in full."""
         self.display = False
 
     @property
@@ -41,15 +43,27 @@ class CommandMenu(ItemList, can_focus=False):
         if tuple(choices) == self._choices:
             return
         self._choices = tuple(choices)
+        self._whole = None
         self.clear_options()
-        self.add_options(Option(self._drawn(choice)) for choice in choices)
+        self.add_options(Option(self._drawn(choice, whole=False)) for choice in choices)
         self.highlighted = 0 if choices else None
         self.display = bool(choices)
 
-    def _drawn(self, choice: Choice) -> Content:
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        before, self._whole = self._whole, self.highlighted
+        for place in (before, self._whole):
+            if place is not None and place < len(self._choices):
+                drawn = self._drawn(self._choices[place], whole=place == self._whole)
+                self.replace_option_prompt_at_index(place, drawn)
+        self.call_after_refresh(self.scroll_to_highlight)
+
+    def _drawn(self, choice: Choice, *, whole: bool) -> Content:
         width = self.query_ancestor(Vertical).size.width - FRAME
         if isinstance(choice, str):
             return Content(one_line(choice))
+        if width < NARROW and not whole:
+            return Content.assemble(f"/{choice.name:<12} ", (choice.summary, "$text-muted"))
         if width < NARROW:
             lines = wrap(choice.summary, width, initial_indent="  ", subsequent_indent="  ")
             return Content.assemble(choice.usage, "\n", ("\n".join(lines), "$text-muted"))

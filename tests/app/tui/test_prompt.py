@@ -50,7 +50,7 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
 
 
-async def test_commands_are_read_whole(open_chat: OpenChat) -> None:
+async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         menu = chat.app.chat.prompt.menu
 
@@ -71,6 +71,9 @@ async def test_commands_are_read_whole(open_chat: OpenChat) -> None:
         await chat.shows(
             "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
         )
+        await chat.press("up")
+        await chat.shows("The last prompt, the default")
+        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
 async def test_drafters_are_chosen_among_those_that_the_pair_has(open_chat: OpenChat) -> None:
