@@ -202,3 +202,11 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     assert bench(slow, one_prompt, "--max-tokens", "8", "--repeats", "2", *drafting) == 1
     printed = capfd.readouterr().out
     assert "drafting is slower" in printed and "the texts are identical" in printed
+
+
+def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> None:
+    results = [measured([100], [200], "a"), measured([10], [5], "b")]
+    overall = compare(results)
+    assert overall.ratio == pytest.approx(1.0)
+    assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
+    assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})

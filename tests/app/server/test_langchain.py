@@ -31,3 +31,16 @@ def test_langchain_gets_the_texts_that_others_get_whole_streamed_in_a_batch_and_
         for each in said
     ]
     assert OpenAI(**settings(tiny_server, model="target", **asked)).batch(said) == raw
+
+
+def test_langchain_reads_calls_of_tools_and_sends_back_what_they_gave(scripted_server: RunningServer) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    chat = ChatOpenAI(**settings(scripted_server, model="scripted")).bind_tools([tool])
+    answer = chat.invoke("call")
+    assert isinstance(answer, AIMessage)
+    assert [(call["name"], call["args"]) for call in answer.tool_calls] == [("weather", {"x": 1})] * 2
+    given = ToolMessage("echo", tool_call_id=answer.tool_calls[0]["id"])
+    assert "weather" in str(chat.invoke([HumanMessage("call"), answer, given]).content)

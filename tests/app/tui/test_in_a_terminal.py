@@ -105,3 +105,18 @@ def test_suspending_resuming_and_resizing_lose_nothing(terminal: Terminal) -> No
     terminal.send("echo it ended with code $?")
     terminal.wait_for("it ended with code 0")
     assert [message["text"] for message in saved(terminal.home)][:3:2] == ["What is a draft?", LONG]
+
+
+def test_two_instances_at_once_both_answer_and_keep_their_chats(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    with Terminal(tmp_path / "second") as second:
+        second.send(f"export MLX_SPEC_HOME={terminal.home}")
+        for one in (terminal, second):
+            one.start_app()
+        for one in (terminal, second):
+            one.send("What is a draft?")
+        for one in (terminal, second):
+            one.wait_for("first token")
+            one.quit_app()
+    log = (terminal.home / "engine.log").read_text()
+    assert "Traceback" not in log

@@ -1,7 +1,7 @@
 """Every text of every screen is readable in every theme: its contrast is computed as drawn."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -226,8 +226,17 @@ async def test_another_theme_leaves_no_colour_of_the_one_before_in_chat_palette_
         await no_colour_is_left(LIGHT)
 
 
-async def test_the_chat_can_be_read_in_other_themes(open_chat: OpenChat) -> None:
-    names = ("nord", "textual-light", "catppuccin-latte")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("nord", "textual-light", "catppuccin-latte"),
+        pytest.param([theme.name for theme in COLOURED], marks=pytest.mark.slow),
+    ],
+    ids=["a few", "all"],
+)
+async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(
+    open_chat: OpenChat, names: Sequence[str]
+) -> None:
     async with open_chat((100, 40), toasts=True) as chat:
         await chat.type("/use org/name")
         await chat.ask("markdown")
