@@ -55,11 +55,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
-@pytest.fixture(autouse=True)
-def _types_are_checked_anew() -> None:
-    type_checks.begin_test()
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _a_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Settings and files of the person who runs the tests stay out of them. All workers have one share."""
