@@ -5,15 +5,14 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 import numpy as np
 from mlx.utils import tree_flatten
 from mlx_lm.models import gemma4_text
 from mlx_lm.models.cache import KVCache
 
 from mlx_spec.drafters.assistant_head import AssistantHead, AssistantShape, Seen
-from tests.mlx_spec.equations import Weights, arrays, by_head, normed
-from tests.mlx_spec.tiny_models import VOCAB, settled
+from tests.mlx_spec.equations import Weights, arrays, attended, by_head, gemma_layer, normed, turned
+from tests.mlx_spec.tiny_models import VOCAB, fitted, settled
 
 SLIDING, FULL, WINDOW, EPS = "sliding_attention", "full_attention", 16, 1e-6
 TARGET = gemma4_text.ModelArgs(
@@ -85,10 +84,7 @@ def trained(
                     found += nn.losses.cross_entropy(head.centroids(states)[:, 0], own, reduction="mean")
         return found
 
-    optimizer, gradient = optimizers.Adam(4e-3), nn.value_and_grad(head, loss)
-    for _ in range(rounds):
-        optimizer.update(head, gradient()[1])
-        mx.eval(head.parameters(), optimizer.state)
+    fitted(head, loss, rounds, 4e-3)
     return head
 
 
@@ -138,32 +134,14 @@ def _logits(head: AssistantHead, w: Weights, x: np.ndarray) -> np.ndarray:
 
 
 def _layer(w: Weights, at: str, x: np.ndarray, kind: str, kept: list[np.ndarray], place: int) -> np.ndarray:
-    keys, values = kept
-    if kind == SLIDING:
-        keys, values = keys[:, -WINDOW:], values[:, -WINDOW:]
-    y = normed(x, w[f"{at}.input_layernorm.weight"], EPS)
-    q = by_head((y @ w[f"{at}.self_attn.q_proj.weight"].T)[None], 4)
-    q = _turned(normed(q, w[f"{at}.self_attn.q_norm.weight"], EPS), place, kind)
-    shared = len(q) // len(keys)
-    keys, values = np.repeat(keys, shared, axis=0), np.repeat(values, shared, axis=0)
-    scores = q @ keys.transpose(0, 2, 1)  # of scale 1
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    attended = (weights @ values).transpose(1, 0, 2).reshape(-1) @ w[f"{at}.self_attn.o_proj.weight"].T
-    x = x + normed(attended, w[f"{at}.post_attention_layernorm.weight"], EPS)
-    y = normed(x, w[f"{at}.pre_feedforward_layernorm.weight"], EPS)
-    gate = y @ w[f"{at}.mlp.gate_proj.weight"].T
-    gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
-    y = (gate * (y @ w[f"{at}.mlp.up_proj.weight"].T)) @ w[f"{at}.mlp.down_proj.weight"].T
-    return (x + normed(y, w[f"{at}.post_feedforward_layernorm.weight"], EPS)) * w[f"{at}.layer_scalar"]
+    keys, values = (each[:, -WINDOW:] if kind == SLIDING else each for each in kept)
+    theta, turns = (
+        (10_000.0, None) if kind == SLIDING else (1_000_000.0, 2)
+    )  # a quarter of a full layer's pairs
 
+    def attend(y: np.ndarray) -> np.ndarray:
+        q = by_head((y @ w[f"{at}.self_attn.q_proj.weight"].T)[None], 4)
+        q = turned(normed(q, w[f"{at}.self_attn.q_norm.weight"], EPS), np.array([place]), theta, turns)
+        return (attended(q, keys, values, True, scale=1.0) @ w[f"{at}.self_attn.o_proj.weight"].T)[0]
 
-def _turned(q: np.ndarray, place: int, kind: str) -> np.ndarray:
-    """Proportional rope: a quarter of a full layer's pairs are rotated, at frequencies of the full width."""
-    half = q.shape[-1] // 2
-    theta, turns = (10_000.0, half) if kind == SLIDING else (1_000_000.0, half // 4)
-    angles = place * np.where(np.arange(half) < turns, theta ** (-np.arange(half) / half), 0)
-    a, b = q[..., :half], q[..., half:]
-    return np.concatenate(
-        [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles)], axis=-1
-    )
+    return gemma_layer(w, at, x, attend, EPS)

@@ -5,14 +5,13 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 from mlx.utils import tree_flatten, tree_map
 from mlx_lm.models.qwen3 import ModelArgs
 
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from tests.mlx_spec.equations import DFlash, Sizes, arrays
 from tests.mlx_spec.heads import states_of, target
-from tests.mlx_spec.tiny_models import VOCAB, settled
+from tests.mlx_spec.tiny_models import VOCAB, fitted, settled
 
 MASK, BLOCK, SIZES = VOCAB - 1, 5, Sizes(heads=4, kv_heads=2)
 ARGS = ModelArgs("qwen3", 32, 2, 64, 4, 1e-5, VOCAB, 2, 512, 8, False, 10000.0)
@@ -85,10 +84,7 @@ def taught(
             logits = logits + edges @ choice.successor_codebook.weight.T
         return nn.losses.cross_entropy(logits, wanted, reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(4e-3), nn.value_and_grad(head, loss)
-    for _ in range(rounds):
-        optimizer.update(head, gradient()[1])
-        mx.eval(head.parameters(), optimizer.state)
+    fitted(head, loss, rounds, 4e-3)
     return head
 
 

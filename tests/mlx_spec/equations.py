@@ -32,10 +32,15 @@ def normed(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
     return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight
 
 
-def turned(x: np.ndarray, positions: np.ndarray, theta: float) -> np.ndarray:
-    """Rotary positions of `[heads, rows, dim]`; the two numbers of a pair are half the dim apart."""
+def turned(x: np.ndarray, positions: np.ndarray, theta: float, turns: int | None = None) -> np.ndarray:
+    """Rotary positions of `[heads, rows, dim]`; the two numbers of a pair are half the dim apart.
+
+    Args:
+        turns: the pairs that are rotated, if not all.
+    """
     half = x.shape[-1] // 2
-    angles = positions[:, None] * theta ** (-np.arange(half) / half)
+    speeds = np.where(np.arange(half) < (turns or half), theta ** (-np.arange(half) / half), 0)
+    angles = positions[:, None] * speeds
     a, b = x[..., :half], x[..., half:]
     return np.concatenate(
         [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles)], axis=-1
@@ -46,11 +51,13 @@ def by_head(x: np.ndarray, heads: int) -> np.ndarray:
     return x.reshape(len(x), heads, -1).transpose(1, 0, 2)
 
 
-def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def attended(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray | bool, scale: float | None = None
+) -> np.ndarray:
     """`[rows, heads * dim]`; queries `[heads, rows, dim]`, fewer heads of keys, `seen[row, key]`."""
     shared = q.shape[0] // k.shape[0]
     k, v = np.repeat(k, shared, axis=0), np.repeat(v, shared, axis=0)
-    scores = np.where(seen, q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), -np.inf)
+    scores = np.where(seen, q @ k.transpose(0, 2, 1) * (scale or q.shape[-1] ** -0.5), -np.inf)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     return (weights @ v).transpose(1, 0, 2).reshape(q.shape[1], -1)
@@ -70,6 +77,19 @@ def self_attention(w: Weights, at: str, x: np.ndarray, sizes: Sizes) -> np.ndarr
 def mlp(w: Weights, at: str, x: np.ndarray) -> np.ndarray:
     gate = x @ w[f"{at}.gate_proj.weight"].T
     return (gate / (1 + np.exp(-gate)) * (x @ w[f"{at}.up_proj.weight"].T)) @ w[f"{at}.down_proj.weight"].T
+
+
+def gemma_layer(
+    w: Weights, at: str, x: np.ndarray, attend: Callable[[np.ndarray], np.ndarray], eps: float
+) -> np.ndarray:
+    """A layer of Gemma 4 around its attention."""
+    y = attend(normed(x, w[f"{at}.input_layernorm.weight"], eps))
+    x = x + normed(y, w[f"{at}.post_attention_layernorm.weight"], eps)
+    y = normed(x, w[f"{at}.pre_feedforward_layernorm.weight"], eps)
+    gate = y @ w[f"{at}.mlp.gate_proj.weight"].T
+    gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
+    y = (gate * (y @ w[f"{at}.mlp.up_proj.weight"].T)) @ w[f"{at}.mlp.down_proj.weight"].T
+    return (x + normed(y, w[f"{at}.post_feedforward_layernorm.weight"], eps)) * w[f"{at}.layer_scalar"]
 
 
 def states(w: Weights, ids: list[int], layers: int, sizes: Sizes) -> list[np.ndarray]:

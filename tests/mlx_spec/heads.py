@@ -7,7 +7,6 @@ from functools import cache
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 import pytest
 from mlx_lm.models.llama import ModelArgs
 
@@ -20,7 +19,7 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import study, unroll
 from mlx_spec.training.fit import Batch, places
 from mlx_spec.verify import copies
-from tests.mlx_spec.tiny_models import VOCAB, settled, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, fitted, settled, tiny_llama
 
 TAPS = (0, 1, 2)
 KNOWN = tuple(range(0, VOCAB, 2)) + (VOCAB - 1,)
@@ -46,14 +45,8 @@ def trained(texts: list[list[int]], rounds: int) -> EagleHead:
 
 def learn(head: nn.Module, batch: Batch, guesses: Callable[[], unroll.Guesses], rounds: int) -> None:
     """Train a head on a batch."""
-    optimizer = optimizers.Adam(3e-3)
-    gradient = nn.value_and_grad(
-        head, lambda: unroll.loss(guesses(), mx.maximum(batch.labels, 0), batch.probs, batch.counted)
-    )
-    for _ in range(rounds):
-        _, change = gradient()
-        optimizer.update(head, change)
-        mx.eval(head.parameters(), optimizer.state)
+    labels = mx.maximum(batch.labels, 0)
+    fitted(head, lambda: unroll.loss(guesses(), labels, batch.probs, batch.counted), rounds, 3e-3)
 
 
 @cache

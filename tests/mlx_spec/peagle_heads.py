@@ -4,7 +4,6 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 import numpy as np
 from mlx.utils import tree_flatten
 from mlx_lm.models.llama import ModelArgs
@@ -13,7 +12,7 @@ from mlx_spec.drafters.eagle_head import EagleShape
 from mlx_spec.drafters.peagle_head import PEagleHead
 from tests.mlx_spec.equations import Eagle, Sizes, arrays, mlp, normed, self_attention
 from tests.mlx_spec.heads import TAPS, states_of, target
-from tests.mlx_spec.tiny_models import VOCAB, settled
+from tests.mlx_spec.tiny_models import VOCAB, fitted, settled
 
 MASK, SIZES, DEPTH = VOCAB - 1, Sizes(heads=4, kv_heads=2), 3
 ARGS = ModelArgs("llama", 32, 2, 64, 4, 1e-5, VOCAB, head_dim=8, num_key_value_heads=2)
@@ -46,10 +45,7 @@ def trained(texts: list[list[int]], rounds: int) -> PEagleHead:
         found = mx.take_along_axis(head(ids, hidden=read), mx.array(places)[:, :, None], axis=1)
         return nn.losses.cross_entropy(head.guesses(found), mx.array(labels), reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(5e-3), nn.value_and_grad(head, loss)
-    for _ in range(rounds):
-        optimizer.update(head, gradient()[1])
-        mx.eval(head.parameters(), optimizer.state)
+    fitted(head, loss, rounds, 5e-3)
     return head
 
 

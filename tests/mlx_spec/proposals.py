@@ -1,5 +1,6 @@
 """Drafts: what a drafter proposes after a text, and rounds with the logits that it made them of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import mlx.core as mx
@@ -34,6 +35,15 @@ class Proposed:
     read: Round
     logits: np.ndarray = field(repr=False)
     """`[depth, vocab]`."""
+
+    def is_near(
+        self, logits: np.ndarray, drafted: list[int], close: float = 1e-4, known: Sequence[int] | None = None
+    ) -> bool:
+        """Whether these tokens were drafted, of these logits (of the tokens `known`), -inf where they are."""
+        own, there = self.logits if known is None else self.logits[:, known], np.isfinite(logits)
+        if (np.isfinite(own) != there).any() or list(self.read.drafted) != drafted:
+            return False
+        return np.abs(own[there] - logits[there]).max() < close * np.abs(logits[there]).max()
 
 
 def proposed(engine: Engine, ids: list[int], drafter: str, **options) -> list[Proposed]:

@@ -6,6 +6,7 @@ from functools import cache
 
 import mlx.core as mx
 import mlx.nn as nn
+import mlx.optimizers as optimizers
 from mlx.utils import tree_flatten, tree_map
 from mlx_lm.generate import generate_step
 from mlx_lm.models import gemma3_text, gemma4_text, llama, qwen3
@@ -48,6 +49,14 @@ def settled(model: nn.Module, seed: int, spread: float = 3.0) -> nn.Module:
 def nearly(make: Callable[[int], nn.Module], seed: int = 0, noise: float = 0.02) -> nn.Module:
     """A draft model that is often right: the same model with noise on its weights."""
     return each_matrix(make(seed), seed + 1000, lambda x, normal: x + noise * normal * mx.std(x))
+
+
+def fitted(model: nn.Module, loss: Callable[[], mx.array], rounds: int, rate: float) -> None:
+    """Train a model for some rounds."""
+    optimizer, gradient = optimizers.Adam(rate), nn.value_and_grad(model, loss)
+    for _ in range(rounds):
+        optimizer.update(model, gradient()[1])
+        mx.eval(model.parameters(), optimizer.state)
 
 
 def tiny_llama(

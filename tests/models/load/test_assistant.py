@@ -111,10 +111,7 @@ def test_queries_one_place_later_draft_something_else() -> None:
 
 
 def is_right(one: Proposed, head: AssistantHead) -> bool:
-    logits, drafted = by_hand(head, one.before, len(one.read.drafted))
-    there = np.isfinite(logits)
-    same = (np.isfinite(one.logits) == there).all() and drafted == list(one.read.drafted)
-    return bool(same) and np.abs(one.logits[there] - logits[there]).max() < 1e-3 * np.abs(logits[there]).max()
+    return one.is_near(*by_hand(head, one.before, len(one.read.drafted)), 1e-3)
 
 
 def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) -> None:

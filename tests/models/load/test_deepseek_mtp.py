@@ -16,7 +16,7 @@ from mlx_spec.drafters.mtp_head import MtpHead
 from mlx_spec.policy.controller import Controller
 from models.load.drafters import LOADERS
 from models.load.mtp import _layer
-from tests.mlx_spec.equations import arrays, mlp, normed
+from tests.mlx_spec.equations import arrays, attended, mlp, normed
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.proposals import proposed
@@ -101,12 +101,10 @@ class Latent(ByHand):
         latent = normed(both[:, :LATENT], w[f"{at}kv_a_layernorm.weight"], 1e-6)
         keys = np.einsum("rl,hln->hrn", latent, w[f"{at}embed_q.weight"])
         values = np.einsum("rl,hvl->hrv", latent, w[f"{at}unembed_out.weight"])
-        scores = q[..., :NOPE] @ keys.transpose(0, 2, 1)
-        scores += _turned(q[..., NOPE:], rows) @ _turned(both[None, :, LATENT:], rows).transpose(0, 2, 1)
-        scores = np.where(rows[:, None] >= rows, scores / np.sqrt(NOPE + PE), -np.inf)
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        return (weights @ values).transpose(1, 0, 2).reshape(len(x), -1) @ w[f"{at}o_proj.weight"].T
+        placed = np.repeat(_turned(both[None, :, LATENT:], rows), HEADS, axis=0)
+        q = np.concatenate([q[..., :NOPE], _turned(q[..., NOPE:], rows)], axis=-1)
+        keys = np.concatenate([keys, placed], axis=-1)
+        return attended(q, keys, values, rows[:, None] >= rows) @ w[f"{at}o_proj.weight"].T
 
     def _mlp(self, x: np.ndarray) -> np.ndarray:
         """Two of four experts, chosen by sigmoids plus a bias, weighted without it; and a shared expert."""

@@ -1,7 +1,7 @@
 """DSpark heads for Gemma 4, in DeepSpec's format, draft by their equations."""
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.assistant_heads import target
 from tests.mlx_spec.dflash_heads import taught
-from tests.mlx_spec.equations import DFlash, Sizes, arrays, by_head, normed
+from tests.mlx_spec.equations import DFlash, Sizes, arrays, attended, by_head, gemma_layer, normed, turned
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, settled, text, tiny_llama
 from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
@@ -91,13 +91,7 @@ class ByHand(DFlash):
         read = normed(np.concatenate(taps, axis=-1) @ w["fc.weight"].T, w["hidden_norm.weight"], EPS)
         for i in range(2):
             at = f"layers.{i}"
-            y = self._gemma(f"{at}.self_attn", read, normed(x, w[f"{at}.input_layernorm.weight"], EPS))
-            x = x + normed(y, w[f"{at}.post_attention_layernorm.weight"], EPS)
-            y = normed(x, w[f"{at}.pre_feedforward_layernorm.weight"], EPS)
-            gate = y @ w[f"{at}.mlp.gate_proj.weight"].T
-            gate = 0.5 * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3)))
-            y = (gate * (y @ w[f"{at}.mlp.up_proj.weight"].T)) @ w[f"{at}.mlp.down_proj.weight"].T
-            x = (x + normed(y, w[f"{at}.post_feedforward_layernorm.weight"], EPS)) * w[f"{at}.layer_scalar"]
+            x = gemma_layer(w, at, x, partial(self._gemma, f"{at}.self_attn", read), EPS)
         return normed(x, w["norm.weight"], EPS)
 
     def _gemma(self, at: str, read: np.ndarray, block: np.ndarray) -> np.ndarray:
@@ -108,12 +102,9 @@ class ByHand(DFlash):
         k = normed(by_head(both @ w[f"{at}.k_proj.weight"].T, heads), w[f"{at}.k_norm.weight"], EPS)
         v = normed(by_head(both @ values.T, heads), np.ones(16), EPS)
         places = np.arange(len(both))
-        q, k = _turned(q, places[len(read) :]), _turned(k, places)
-        k, v = np.repeat(k, 4 // heads, axis=0), np.repeat(v, 4 // heads, axis=0)
-        scores = q @ k.transpose(0, 2, 1)  # of scale 1; every row of the block sees all
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        return (weights @ v).transpose(1, 0, 2).reshape(len(block), -1) @ w[f"{at}.o_proj.weight"].T
+        # A quarter of the pairs are rotated, and every row of the block sees all.
+        q, k = (turned(x, at, 1e6, turns=2) for x, at in ((q, places[len(read) :]), (k, places)))
+        return attended(q, k, v, True, scale=1.0) @ w[f"{at}.o_proj.weight"].T
 
     def draft(self, taps: list[np.ndarray], text: list[int], depth: int) -> tuple[np.ndarray, list[int]]:
         """The table is added to logits that the soft cap has bounded."""
@@ -125,17 +116,6 @@ class ByHand(DFlash):
             logits[i] += table @ self.w["markov_head.markov_w1.weight"][drafted[-1]]
             drafted.append(int(logits[i].argmax()))
         return logits, drafted[1:]
-
-
-def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """RoPE on a quarter of the pairs, with frequencies by the full width."""
-    half = x.shape[-1] // 2
-    speeds = np.where(np.arange(half) < half // 4, 1_000_000.0 ** (-np.arange(half) / half), 0)
-    angles = positions[:, None] * speeds
-    a, b = x[..., :half], x[..., half:]
-    return np.concatenate(
-        [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles)], axis=-1
-    )
 
 
 @pytest.mark.parametrize("own_values", [False, True])
@@ -152,9 +132,7 @@ def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path)
     rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=4)
     assert len(rounds) > 4
     for one in rounds:
-        logits, drafted = by_hand.draft(states_of(one.before[:-1]), one.before, len(one.read.drafted))
-        assert np.abs(one.logits - logits).max() < 1e-4 * np.abs(logits).max()
-        assert drafted == list(one.read.drafted)
+        assert one.is_near(*by_hand.draft(states_of(one.before[:-1]), one.before, len(one.read.drafted)))
 
 
 def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 
 from mlx_spec import Engine, Options
 from mlx_spec.drafters.layer_skip import Skipped, with_layers
 from mlx_spec.training.layer_search import Found
 from models.load.layer_skip import load_layer_skip, save_layer_skip
 from models.pairs.folder import check_drafter
-from tests.mlx_spec.tiny_models import prompt, tiny_llama
+from tests.mlx_spec.tiny_models import fitted, prompt, tiny_llama
 
 CONFIG = {"max_position_embeddings": 300}
 FOUND = Found(layers=(0, 2), acceptance=(0.75, 0.5), loss=1.0, draft_length=2, gain=1.25, ceiling=2.0)
@@ -41,10 +40,7 @@ def trained() -> nn.Module:
         found = [nn.losses.cross_entropy(each(ids[:, :-1]), ids[:, 1:], reduction="mean") for each in exits]
         return mx.stack(found).sum()
 
-    optimizer, gradient = optimizers.Adam(1e-2), nn.value_and_grad(target, loss)
-    for _ in range(25):
-        optimizer.update(target, gradient()[1])
-        mx.eval(target.parameters(), optimizer.state)
+    fitted(target, loss, 25, 1e-2)
     return target
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-import mlx.optimizers as optimizers
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten, tree_unflatten
@@ -24,7 +23,7 @@ from tests.mlx_spec.equations import arrays
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proposals import proposed
-from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tokens
+from tests.mlx_spec.tiny_models import fitted, prompt, ragged, settled, text, tokens
 from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
 from tests.models.load.mtp_by_hand import ByHand, last_states
 
@@ -191,10 +190,7 @@ def taught(target: Any, states_of: Any, temperatures: tuple[float, ...], rate: f
         logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
-    optimizer, gradient = optimizers.Adam(rate), nn.value_and_grad(head, loss)
-    for _ in range(40):
-        optimizer.update(head, gradient()[1])
-        mx.eval(head.parameters(), optimizer.state)
+    fitted(head, loss, 40, rate)
     return head
 
 
