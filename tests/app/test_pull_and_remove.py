@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from app.commands import pull
+from app.shell.output import Progress
 from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
@@ -39,7 +41,13 @@ def quick_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pulled_pair_answers_and_can_be_removed(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    def seen_on_its_way(size: int, line: Progress) -> None:
+        honest(size, line)
+        hub.stall_after.clear()
+
+    honest, hub.stall_after["model.safetensors"] = pull._print_too_large, 0
     with monkeypatch.context() as patch:
+        patch.setattr(pull, "_print_too_large", seen_on_its_way)
         read_tokenizers_quickly(patch)
         patch.setattr("models.speed.machine._memory", lambda: (1000, True))
         assert main(["pull", *PAIR]) == 0
