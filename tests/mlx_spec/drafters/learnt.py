@@ -166,8 +166,7 @@ LEARNT = {
             assistant_heads.by_hand, close=1e-3,
         ),
         Learnt(
-            "peagle", PEagleDrafter, heads.target, peagle_heads.trained, 60,
-            lambda kind, head: kind(head, 5),
+            "peagle", PEagleDrafter, heads.target, peagle_heads.trained, 60, plain,
             lambda head, before, depth: peagle_heads.by_hand(head, taps_of(before), before, depth),
         ),
         block("dflash", SHAPE, 35),
