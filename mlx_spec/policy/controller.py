@@ -256,8 +256,7 @@ class Controller(Policy):
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        given = max(0.0, min(once, seconds - expected) - START / 2 * plain)
-        self.budget.spend(tokens, (seconds - given) / plain)
+        self.budget.spend(tokens, (seconds - max(0.0, once - START / 2 * plain)) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self.reading.get(candidate.drafter, took)

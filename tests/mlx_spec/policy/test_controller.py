@@ -215,15 +215,6 @@ def test_reading_a_long_prompt_has_to_pay_too():
     assert planner.reading["model"] == pytest.approx(0.01)
 
 
-def test_missed_tokens_that_are_read_faster_than_believed_add_nothing_to_the_budget():
-    planner = Controller(linear(0.1, "model"))
-    planner.reading["model"] = 1.0
-    planner.begin([1])
-    before = planner.budget.left
-    planner.count({1: Round((1, 2), 0, (1,), "model", 3.2)}, replace(MODEL, behind=100), 0)
-    assert planner.budget.left < before - 2
-
-
 def test_rounds_are_plain_without_costs_or_without_candidates():
     assert Controller().choose([MODEL], 0) == (NO_CANDIDATE, 0)
     assert Controller(linear(0.1)).choose([], 0) == (NO_CANDIDATE, 0)
