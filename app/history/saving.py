@@ -88,10 +88,12 @@ class HistoryThread:
 
     def flush(self) -> int:
         """Write all changes now; return how many messages could not be written."""
-        written = threading.Event()
-        self._inbox.put(written.set)
-        written.wait(CLOSE_SECONDS)
-        return self.unsaved
+        left: Future[int] = Future()
+        self._inbox.put(lambda: left.set_result(self.unsaved))  # later changes do not count
+        try:
+            return left.result(CLOSE_SECONDS)
+        except TimeoutError:
+            return self.unsaved
 
     def close(self) -> int:
         """Write all changes and end; return how many messages could not be written."""

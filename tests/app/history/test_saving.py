@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -262,3 +263,20 @@ def test_a_good_file_in_the_place_of_a_damaged_one_is_left_where_it_is(tmp_path:
     path.rename(tmp_path / "aside.db")  # as the other program does
     History(path).close()
     assert set_aside(path, first.file) is None and path.exists()
+
+
+def test_what_is_put_behind_those_that_were_saved_is_not_counted_as_unsaved(tmp_path: Path) -> None:
+    """Leaving while an answer grows would say that a message could not be saved."""
+    saving, ends = HistoryThread(tmp_path / "chats.db", nothing), threading.Event()
+
+    def answers() -> None:
+        while not ends.wait(0.0001):
+            saving.put(chat(), prompt("p", "hello"))
+
+    growing = threading.Thread(target=answers)
+    growing.start()
+    counts = [saving.flush() for _ in range(200)]
+    ends.set()
+    growing.join()
+    saving.close()
+    assert counts == [0] * len(counts)
