@@ -15,10 +15,10 @@ from app.history.records import (
     adapter,
     chat_value,
     facts_from,
-    is_time,
     message_value,
     options_from,
     read,
+    time_of,
 )
 from app.history.store import History
 from app.history.tree import MessageTree
@@ -163,7 +163,7 @@ def _checked(kind: type, value: dict[str, Any]) -> Any:
         what = "missing" if first["type"] == "missing" else f"{first['input']!r:.40}: {first['msg'].lower()}"
         raise BadInput(f"in {value.get('id')!r:.40}, {name} is {what}.") from None
     for name in ("created", "changed"):
-        if name in value and not is_time(seconds := float(value[name])):
+        if name in value and time_of(seconds := float(value[name])) != seconds:
             raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
     return made
 

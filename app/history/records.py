@@ -114,9 +114,9 @@ def now() -> float:
     return time.time()
 
 
-def is_time(seconds: float) -> bool:
-    """Whether it is a date between 1970 and 9892."""
-    return 0 <= seconds < 2.5e11
+def time_of(seconds: float) -> float:
+    """The time, or 1970 if it is no date between 1970 and 9892."""
+    return seconds if 0 <= seconds < 2.5e11 else 0.0
 
 
 def title_of(prompt: str) -> str:

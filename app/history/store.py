@@ -17,11 +17,11 @@ from app.history.records import (
     Preset,
     chat_value,
     facts_from,
-    is_time,
     message_value,
     now,
     options_from,
     options_value,
+    time_of,
 )
 from app.history.tree import parents_first
 from app.shell.errors import BadInput, MachineFailed
@@ -266,7 +266,7 @@ def _row_from(row: Sequence[Any]) -> ChatRow:
     for name in ("archived", "drafting"):
         value[name] = bool(value[name])
     for name in ("created", "changed"):
-        value[name] = _time(value[name])
+        value[name] = time_of(value[name])
     value["options"] = options_from(value["options"])
     return ChatRow(Chat(**value), messages, pair or "", deleted=deleted is not None)
 
@@ -277,7 +277,7 @@ def _message_from(row: Sequence[Any]) -> ChatMessage:
     for name in _FACTS:
         del value[name]
     files = attachments_from(value["attachments"])
-    return ChatMessage(**value | {"created": _time(value["created"]), "attachments": files, "facts": facts})
+    return ChatMessage(**value | {"created": time_of(value["created"]), "attachments": files, "facts": facts})
 
 
 def attachments_from(values: Any) -> tuple[Attachment, ...]:
@@ -296,8 +296,3 @@ def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
 def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
     columns = zip(names, row, strict=True)
     return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
-
-
-def _time(seconds: float) -> float:
-    """The time, or 1970 if the file has an invalid one."""
-    return seconds if is_time(seconds) else 0.0
