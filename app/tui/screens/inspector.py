@@ -9,6 +9,7 @@ from textual.widgets.option_list import Option
 
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound
+from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
@@ -98,7 +99,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
                 rows.highlighted = len(rounds) - 1
             self._describe()
         state = "" if self.answer.over else ", being written"
-        title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {len(rounds)} rounds"
+        title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {counted(len(rounds), 'round')}"
         self.query_one("#rounds-title", Static).update(Content(title))
 
     def _row(self, number: int, played: DraftRound) -> Content:
