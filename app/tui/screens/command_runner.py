@@ -16,6 +16,7 @@ from app.shell.number_text import counted
 from app.shell.pull_text import warning
 from app.tui.program import Program
 from app.tui.screens.opener import Opener
+from app.tui.screens.palette import ThemePalette
 from app.tui.screens.question import ask
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
@@ -42,7 +43,7 @@ class CommandRunner:
             "rounds": lambda _: app.run_action("screen.inspect"),
             "stats": lambda _: app.run_action("screen.totals"),
             "messages": lambda _: app.run_action("screen.browse"),
-            "theme": lambda _: app.run_action("app.themes"),
+            "theme": lambda _: app.push_screen(ThemePalette()),
             "quit": lambda _: app.run_action("app.quit"),
             "compare": opener.compare,
             "sweep": lambda value: opener.compare(value, sweep=True),
