@@ -32,7 +32,7 @@ from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.opened import OpenedScreen
-from app.tui.screens.palette import Palette, SlashCommandProvider, ThemePalette
+from app.tui.screens.palette import Palette, SlashCommandProvider
 from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
@@ -209,9 +209,6 @@ class ChatApp(Program):
         more = [*ChatScreen.BINDINGS, *Transcript.BINDINGS] if in_chat else []
         keys = described_keys(self, more, empties_prompt=in_chat)
         self.push_screen(HelpScreen(about_focus(self), keys, commands=in_chat))
-
-    def action_themes(self) -> None:
-        self.push_screen(ThemePalette())
 
     def action_command_palette(self) -> None:
         if not any(isinstance(screen, Palette) for screen in self.screen_stack):  # the help may lie over it

@@ -211,9 +211,10 @@ class ChatScreen(SelectingScreen[None]):
         self.prompt.open_pasted()
 
     def action_page(self, direction: int) -> None:
-        if self.transcript.max_scroll_y > 0:
-            page = self.transcript.scroll_page_up if direction < 0 else self.transcript.scroll_page_down
-            page(animate=False)
+        if direction > 0 and not self.transcript.is_vertical_scroll_end:  # there it would stop following it
+            self.transcript.scroll_page_down(animate=False)
+        elif direction < 0 and self.transcript.max_scroll_y > 0:
+            self.transcript.scroll_page_up(animate=False)
 
     def action_follow(self) -> None:
         self.transcript.follow()

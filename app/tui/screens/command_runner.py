@@ -24,6 +24,7 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.notices import NoticesScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.palette import ThemePalette
 from app.tui.screens.question import ask
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.conversation_view import ConversationView
@@ -49,7 +50,7 @@ class CommandRunner:
             "rounds": lambda _: app.run_action("screen.inspect"),
             "stats": lambda _: app.run_action("screen.totals"),
             "messages": lambda _: app.run_action("screen.browse"),
-            "theme": lambda _: app.run_action("app.themes"),
+            "theme": lambda _: app.push_screen(ThemePalette()),
             "quit": lambda _: app.run_action("app.quit"),
             "compare": self._compare,
             "sweep": lambda value: self._compare(value, sweep=True),

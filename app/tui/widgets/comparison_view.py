@@ -32,10 +32,6 @@ class ComparePane(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield self._live
 
-    @property
-    def text(self) -> str:
-        return self._live.text
-
     def begin(self, title: str) -> None:
         self.border_title, self.border_subtitle = title, "waiting"
         self._live.end((), "", "")

@@ -14,6 +14,7 @@ from app.engine.protocol import Loaded
 from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
+from app.tui.widgets.answer import Answer
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.race import Bars
 from models.paths import data_folder
@@ -41,7 +42,7 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
         (place,) = record.drafting
         assert record.comparison(place).ratio == pytest.approx(2.0)
         panes = [screen.query_one(name, ComparePane) for name in ("#plain", "#drafted")]
-        assert [pane.text for pane in panes] == [answer.text] * 2
+        assert [pane.query_one(Answer).text for pane in panes] == [answer.text] * 2
         for width in (120, 40):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda: all(pane.region.right <= chat.app.size.width for pane in panes))
@@ -77,7 +78,7 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
         await chat.until(lambda: bool(chat.answers))
         await chat.type("/compare")
         screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: bool(screen.query_one("#plain", ComparePane).text))
+        await chat.until(lambda: bool(screen.query_one("#plain").query_one(Answer).text))
         await chat.press("escape")
         await chat.until(lambda: screen.progress is None)
         assert screen.record is None and store.kept().records == ()
@@ -85,7 +86,7 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
         await chat.back_in_chat()
         await chat.press("f5")
         again = await chat.reached(CompareScreen)
-        await chat.until(lambda: bool(again.query_one("#plain", ComparePane).text))
+        await chat.until(lambda: bool(again.query_one("#plain").query_one(Answer).text))
         chat.app.runner.return_to_chat()
         assert (await chat.ask("hello")).text
 

@@ -14,7 +14,6 @@ from textual.widgets import OptionList, Static
 
 from app.cli import main
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keymap import key_name, short_key_name
 from app.tui.screens.first_run import SUGGESTED, FirstRunScreen, about_suggestions, suggestions
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
@@ -146,12 +145,6 @@ def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
 
 def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
     assert max(len(pair.good_for) for pair in all_pairs() if pair.download_bytes and not pair.own) <= 70
-
-
-def test_a_letter_is_told_from_the_same_letter_with_shift() -> None:
-    assert [key_name(key) for key in ("r", "R", "f5", "ctrl+r")] == ["r", "R", "F5", "Ctrl+R"]
-    shorter = [short_key_name(key) for key in ("r", "R", "delete", "ctrl+r", "ctrl+pageup", "left")]
-    assert shorter == ["r", "R", "Del", "^R", "^PgUp", "←"]
 
 
 async def helped(chat: Chat, close: str = "escape") -> str:

@@ -83,6 +83,10 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         await opened.stream()
         await opened.until(lambda: view.max_scroll_y > 0)
         assert view.is_vertical_scroll_end, "where all was in view, the end is still followed"
+        await opened.press("pagedown")
+        height = view.max_scroll_y
+        await opened.until(lambda: view.max_scroll_y > height + 5)
+        assert view.is_vertical_scroll_end, "nor does it end by a page down there"
 
 
 async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat) -> None:
