@@ -69,15 +69,16 @@ class Taps:
         self._noted = []
 
     def note(self, state: mx.array) -> None:
-        """Note a layer's output; layers run in order. Not Gemma 3n's, which are several states of a row."""
-        if self._noted is not None and state.ndim == 3:
+        """Note a layer's output; layers run in order."""
+        if self._noted is not None:
             self._noted.append(state)
 
     def take(self) -> dict[int, mx.array]:
         """Outputs in the last pass: `[b, rows, dim]` by layer.
 
         Raises:
-            UnsupportedModel: the model's code does not run its layers one by one, or each on several states.
+            UnsupportedModel: the model's code does not run its layers one by one, or, as Gemma 3n's, each on
+                several states.
         """
         noted, self._noted = self._noted or [], None
         if len(noted) != len(self.layers) or any(state.ndim != 3 for state in noted):
