@@ -72,8 +72,9 @@ class ChatScreen(SelectingScreen[None]):
     ) -> None:
         """`begins_anew`: the program starts with a new saved chat, instead of resuming one."""
         super().__init__()
-        post = lambda event: self.post_message(RequestAdvanced(event))  # noqa: E731
-        self.state = OpenChat(link, settings, history, post, is_kept=is_kept)
+        self.state = OpenChat(
+            link, settings, history, lambda event: self.post_message(RequestAdvanced(event)), is_kept=is_kept
+        )
         self.welcome = Welcome()
         self.transcript = Transcript(self.welcome)
         self.below = Below(self.state)
