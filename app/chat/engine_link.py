@@ -5,10 +5,10 @@ Events are collected on a timer, not one by one.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from app.engine import protocol
-from app.engine.client import EngineClient, describe_death
+from app.engine.client import describe_death
 from app.engine.events import PairInfo, TurnEnded
 from app.engine.protocol import (
     Answered,
@@ -20,8 +20,11 @@ from app.engine.protocol import (
     Tuning,
     TuningEnded,
 )
-from app.engine.server_client import ServerClient
 from models.pairs.pair import PairSpec
+
+if TYPE_CHECKING:
+    from app.engine.client import EngineClient
+    from app.engine.server_client import ServerClient
 
 EngineState = Literal["loading", "ready", "failed", "dead"]
 
@@ -55,7 +58,7 @@ PUMP_SECONDS = 1 / 12
 class EngineLink:
     """Owns the engine process: starts it, and restarts a dead one at the next request."""
 
-    def __init__(self, client: EngineClient | ServerClient, pair: PairSpec, at_once: int = 1) -> None:
+    def __init__(self, client: "EngineClient | ServerClient", pair: PairSpec, at_once: int = 1) -> None:
         """`at_once`: answers generated side by side; others wait in the engine."""
         self.client = client
         self.pair = pair
@@ -77,7 +80,7 @@ class EngineLink:
     @property
     def is_served(self) -> bool:
         """Whether a server answers, with its own pair."""
-        return isinstance(self.client, ServerClient)
+        return self.client.is_server
 
     def start(self) -> None:
         self.client.start()

@@ -30,6 +30,8 @@ _OF_MEMORY = {signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS}
 class EngineClient:
     """One engine process at a time. `start` may be called again after it died."""
 
+    is_server = False
+
     def __init__(
         self,
         log_path: Path,

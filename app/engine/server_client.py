@@ -52,6 +52,7 @@ class ServerClient:
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
 
+    is_server = True
     alive = True
     pid = None
 

@@ -2,11 +2,11 @@
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
-from app.engine.server_client import ServerClient
 from app.settings.config import Config, bad_value, one_of, read_config
 from app.shell import exit_codes
 from app.shell.number_text import counted
@@ -18,6 +18,9 @@ from app.tui.theme import THEME_NAMES
 from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
+if TYPE_CHECKING:
+    from app.engine.server_client import ServerClient
+
 
 def run_chat(
     pair: PairSpec,
@@ -26,7 +29,7 @@ def run_chat(
     *,
     is_kept: bool = True,
     welcomes: bool = False,
-    server: ServerClient | None = None,
+    server: "ServerClient | None" = None,
 ) -> int:
     """Open the chat on this terminal, a saved one if `resume` names it; returns the exit code.
 
