@@ -87,7 +87,8 @@ class Rows:
         if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= limit:
-            what = f"The prompt has {len(prompt)} tokens and the model's context holds {limit}."
+            # The server's clients look for these words and numbers, to shorten a conversation and go on.
+            what = f"The prompt is too long: {len(prompt)} tokens > {limit}, the model's maximum context length."
             raise ContextFull(f"{what} Shorten the prompt.")
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)

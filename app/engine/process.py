@@ -22,7 +22,7 @@ from app.engine.loading import load
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput
-from mlx_spec.errors import RankLost, SpecError
+from mlx_spec.errors import ContextFull, RankLost, SpecError
 from models.errors import ModelsError, is_lack_of_memory
 from models.pairs.pair import PairSpec
 
@@ -225,7 +225,7 @@ def _answer(
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
     refused = isinstance(error, BadInput | SpecError) and not isinstance(error, RankLost)
-    return AnswerFailed(number, _message(error), refused)
+    return AnswerFailed(number, _message(error), refused, isinstance(error, ContextFull))
 
 
 def _message(error: Exception) -> str:

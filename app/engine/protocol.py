@@ -123,6 +123,8 @@ class AnswerFailed:
     message: str
     refused: bool = False
     """The request itself is at fault: sending it again cannot help."""
+    too_long: bool = False
+    """The prompt does not fit into the context."""
     died: bool = False
     """The process ended, whichever request caused it. Made by the parent's side."""
 

@@ -175,7 +175,8 @@ class Session:
         limit = self._pair.context_limit
         room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - len(begun)
         ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools)
-        if (length := len(ids) + len(begun)) >= limit and messages[0]["role"] == "system":
+        length = len(ids) + len(begun)
+        if max_tokens is not None and length >= limit and messages[0]["role"] == "system":
             raise BadInput(
                 f"The prompt has {length} tokens with the chat's instructions, and the model's context holds "
                 f"{limit}. Shorten the instructions or the prompt."

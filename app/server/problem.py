@@ -6,6 +6,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Scope
 
 ANTHROPIC_PATHS = "/v1/messages"
+CONTEXT_FULL = "context_length_exceeded"
+"""OpenAI's code for a conversation that does not fit the context."""
 
 _ANTHROPIC = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",

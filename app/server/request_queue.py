@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from app.chat.engine_link import EngineLink, RequestEvent
 from app.engine.events import ScoredToken, TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered, AnswerFailed
-from app.server.problem import Problem
+from app.server.problem import CONTEXT_FULL, Problem
 from mlx_spec.stats import summarise
 
 MOST_WAITING = 64
@@ -45,7 +45,7 @@ class QueuedRequest:
             case Answered(_, turn_event):
                 return turn_event
             case AnswerFailed(refused=True):
-                raise Problem(400, event.message)
+                raise Problem(400, event.message, code=CONTEXT_FULL if event.too_long else None)
             case AnswerFailed(died=True):
                 raise Problem(503, event.message, retry_seconds=RETRY_SECONDS)
             case AnswerFailed():

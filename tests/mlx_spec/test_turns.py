@@ -206,7 +206,7 @@ def test_an_answer_that_was_overtaken_ends_whether_begun_or_not_and_leaves_the_o
 def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
     ids = prompt(9, 1)
     first = text(engine, ids, max_tokens=5)
-    with pytest.raises(ContextFull, match="3000 tokens and the model's context holds 2048"):
+    with pytest.raises(ContextFull, match="too long: 3000 tokens > 2048, the model's maximum"):
         engine.generate(prompt(3000, 1), Options())
     assert text(engine, ids + first, max_tokens=5) == reference(engine.target.model, ids + first, 5)
     assert engine.stats([]).cached_tokens >= len(ids)

@@ -1,6 +1,7 @@
 """Anthropic's `/v1/messages` and OpenAI's `/v1/responses`, by raw HTTP."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -53,6 +54,23 @@ def test_tokens_are_counted_as_an_answer_counts_them_and_nothing_is_read(tiny_se
     assert tiny_server.ask(f"{MESSAGES}/count_tokens", long).json["input_tokens"] > 6000
     refused = tiny_server.ask(f"{MESSAGES}/count_tokens", {"messages": []})
     assert refused.status == 400 and refused.error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_clients_recognize_a_conversation_that_is_longer_than_the_context(
+    stream: bool, tiny_server: RunningServer
+) -> None:
+    said = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "word " * 6000}]
+    bodies = {
+        "/v1/chat/completions": {"messages": said}, "/v1/completions": {"prompt": "word " * 6000},
+        RESPONSES: {"input": said}, MESSAGES: {"messages": said, "max_tokens": 9},
+    }  # fmt: skip
+    for path, body in bodies.items():
+        answer = tiny_server.ask(path, {**body, "stream": stream})
+        assert answer.status == 400 and answer.headers["x-should-retry"] == "false"
+        assert re.search(r"prompt is too long: \d+ tokens > 4096", answer.error["message"])
+        assert "maximum context length" in answer.error["message"]
+        assert path == MESSAGES or answer.error["code"] == "context_length_exceeded"
 
 
 def test_a_stop_sequence_is_named(tiny_server: RunningServer) -> None:
