@@ -96,5 +96,25 @@ def _templated(
     except MemoryError:
         raise
     except Exception as error:  # templates fail in any way on what they do not expect, those in Python too
+        if (plainer := _in_plain_order(messages)) != list(messages):
+            return _templated(tokenizer, plainer, tools)
         why = str(error) or type(error).__name__
         raise BadInput(f"The model's chat template refuses this conversation: {why}") from error
+
+
+def _in_plain_order(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with its only system message at the beginning, and no two of the user in a row.
+
+    Agents send instructions between messages too, as system messages, which many templates refuse (those of
+    Qwen3.5). They become the user's.
+    """
+    plain: list[Message] = []
+    for message in messages:
+        role = message["role"]
+        if role == "system" and any(earlier["role"] != "system" for earlier in plain):
+            role = "user"
+        if role in ("system", "user") and plain and plain[-1]["role"] == role:
+            plain[-1] = {**plain[-1], "content": f"{plain[-1]['content']}\n\n{message['content']}"}
+        else:
+            plain.append({**message, "role": role})
+    return plain

@@ -271,3 +271,20 @@ def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
     session, _ = scripted_session("ok", tokenizer=Strict())
     with pytest.raises(BadInput, match=f"refuses this conversation: {why}"):
         play(session)
+
+
+def test_instructions_between_messages_reach_a_template_that_takes_them_only_first() -> None:
+    class Strict(ByteTokenizer):
+        def apply_chat_template(
+            self, messages: Sequence[dict[str, str]], add_generation_prompt: bool
+        ) -> list[int]:
+            if any(message["role"] == "system" for message in messages[1:]):
+                raise ValueError("System message must be at the beginning.")
+            return super().apply_chat_template(messages, add_generation_prompt)
+
+    roles = ("system", "system", "user", "system", "assistant", "system")
+    prompt: list[Message] = [{"role": role, "content": str(at)} for at, role in enumerate(roles)]
+    session, _ = scripted_session("ok", tokenizer=Strict())
+    assert bytes(session.prompt_ids(prompt, None)[0]) == b"<system>0\n\n1<user>2\n\n3<assistant>4<user>5"
+    session, _ = scripted_session("ok")
+    assert bytes(session.prompt_ids(prompt[1:4], None)[0]) == b"<system>1<user>2<system>3"
