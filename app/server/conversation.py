@@ -71,8 +71,12 @@ def text_of(content: str | Sequence[Part] | None, place: str) -> str:
 
 
 def not_read(kind: str, place: str) -> Problem:
-    """The error for a part of a conversation that is not text."""
-    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not supported here.", param=place)
+    """The error for a part of a conversation that is not text.
+
+    Claude Code looks for the words about an image: it then takes images out of its conversation, and goes on.
+    """
+    why = ". Could not process image: models read only text here" if "image" in kind else ""
+    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not supported here{why}.", param=place)
 
 
 def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:

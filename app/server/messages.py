@@ -136,11 +136,11 @@ class MessagesWriter:
         """The text block has begun."""
 
     def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
-        ((text, _, ended),) = answers
+        ((text, asked, ended),) = answers
         blocks = [{"type": "text", "text": text}] if text or not ended.tool_calls else []
         calls = [{**_tool_use(call.name), "input": json.loads(call.arguments)} for call in ended.tool_calls]
         return {
-            **self._head, "content": [*blocks, *calls], **_stop(ended), "usage": _usage(ended),
+            **self._head, "content": [*blocks, *calls], **_stop(asked, ended), "usage": _usage(ended),
             "timings": timings(ended),
         }  # fmt: skip
 
@@ -164,7 +164,7 @@ class MessagesWriter:
             delta = {"type": "input_json_delta", "partial_json": call.arguments}
             yield _event("content_block_delta", index=at, delta=delta)
             yield _event("content_block_stop", index=at)
-        yield _event("message_delta", delta=_stop(ended), usage=_usage(ended), timings=timings(ended))
+        yield _event("message_delta", delta=_stop(asked, ended), usage=_usage(ended), timings=timings(ended))
 
     def end(self) -> Iterable[str]:
         yield _event("message_stop")
@@ -177,8 +177,10 @@ def _tool_use(name: str) -> dict[str, Any]:
     return {"type": "tool_use", "id": new_id("toolu_"), "name": name}
 
 
-def _stop(ended: TurnEnded) -> dict[str, Any]:
+def _stop(asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
     reason = "stop_sequence" if ended.stopped_at is not None else _REASONS.get(ended.finish_reason)
+    if ended.finish_reason == "length" and ended.stats.tokens < asked.request.options.max_tokens:
+        reason = "model_context_window_exceeded"
     if ended.tool_calls and ended.finish_reason == "stop":
         reason = "tool_use"
     return {"stop_reason": reason, "stop_sequence": ended.stopped_at}

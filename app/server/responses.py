@@ -116,6 +116,9 @@ def _messages(item: Item, place: str) -> Iterable[Message]:
             return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
         case "reasoning":
             return ()  # of earlier answers; templates leave it out too
+        case "item_reference":
+            why = "Nothing is kept here: send the item itself, as the AI SDK does with store: false."
+            raise Problem(400, f"{place} refers to an earlier response. {why}", param=place)
     raise not_read(item.type, place)
 
 

@@ -108,6 +108,23 @@ def test_system_blocks_tools_and_results_reach_the_model(scripted_server: Runnin
     assert found["stop_reason"] == "end_turn"
 
 
+def test_an_answer_that_the_context_ends_says_so(scripted_server: RunningServer) -> None:
+    asked = {"messages": [{"role": "user", "content": "full"}], "max_tokens": 100}
+    assert scripted_server.ask(MESSAGES, asked).json["stop_reason"] == "model_context_window_exceeded"
+    streamed = scripted_server.ask(MESSAGES, {**asked, "stream": True}).events
+    assert streamed[-2]["delta"]["stop_reason"] == "model_context_window_exceeded"
+
+
+def test_images_in_what_a_tool_gave_are_refused_in_the_words_that_claude_code_takes_them_out_at(
+    scripted_server: RunningServer,
+) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "x"}}
+    given = {"type": "tool_result", "tool_use_id": "t1", "content": [image]}
+    asked = {"messages": [{"role": "user", "content": [given]}], "max_tokens": 9}
+    answer = scripted_server.ask(MESSAGES, asked)
+    assert answer.status == 400 and "Could not process image" in answer.error["message"]
+
+
 def test_an_answer_may_be_begun_by_the_client(scripted_server: RunningServer) -> None:
     said = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
     found = scripted_server.ask(MESSAGES, {"messages": said, "max_tokens": 100}).json
@@ -200,6 +217,15 @@ def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningSer
 def test_a_response_that_cannot_be_is_refused(change: dict, scripted_server: RunningServer) -> None:
     answer = scripted_server.ask(RESPONSES, {"input": "hello", **change})
     assert answer.status == 400 and answer.error["message"] and answer.error["param"]
+
+
+def test_a_reference_to_an_earlier_response_is_refused_with_what_to_send(
+    scripted_server: RunningServer,
+) -> None:
+    items = [{"role": "user", "content": "hello"}, {"type": "item_reference", "id": "fc_1"}]
+    answer = scripted_server.ask(RESPONSES, {"input": items})
+    assert answer.status == 400 and answer.error["param"] == "input[1]"
+    assert "Nothing is kept here" in answer.error["message"] and "store: false" in answer.error["message"]
 
 
 def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningServer) -> None:
