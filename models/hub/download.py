@@ -44,9 +44,9 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
                 if cancelled():
                     raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
                 progress = message or progress
-                pace.add(progress.transferred_bytes)
-                rate = pace.rate() if progress.phase != "done" else 0.0
-                stalled = pace.stalled_seconds() if progress.phase in ("tokenizers", "weights") else 0.0
+                fetching = progress.phase in ("tokenizers", "weights")
+                pace.add(progress.transferred_bytes, fetching=fetching)
+                rate, stalled = pace.rate(), pace.stalled_seconds()
                 yield replace(progress, bytes_per_second=rate, stalled_seconds=stalled)
     except ChildDied as error:
         raise MachineTrouble(f"The download process ended unexpectedly ({error}). Pull again.") from None

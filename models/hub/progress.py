@@ -63,12 +63,12 @@ class Pace:
         self._seen: deque[tuple[float, int]] = deque([(clock(), 0)])
         self._last_change = clock()
 
-    def add(self, transferred: int) -> None:
-        """`transferred`: total bytes so far."""
+    def add(self, transferred: int, *, fetching: bool) -> None:
+        """`transferred`: total bytes so far. Time in which nothing is fetched does not count."""
         now = self._clock()
-        if transferred != self._seen[-1][1]:
+        if transferred != self._seen[-1][1] or not fetching:
             self._last_change = now
-        elif not transferred:
+        if not transferred or not fetching:
             self._seen.clear()  # the rate starts with the first byte
         self._seen.append((now, transferred))
         while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:

@@ -8,9 +8,9 @@ def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -
     seconds = [0.0]
     pace = Pace(lambda: seconds[0])
     for seconds[0] in range(1, 9):
-        pace.add(0)
+        pace.add(0, fetching=True)
     for seconds[0] in range(9, 31):
-        pace.add(100 * (seconds[0] - 8) if seconds[0] < 14 else 500 + 10 * (seconds[0] - 13))
+        pace.add(100 * min(seconds[0] - 8, 5) + 10 * max(seconds[0] - 13, 0), fetching=True)
         if seconds[0] == 9:
             assert pace.rate() == 100
         if seconds[0] == 14:
@@ -25,12 +25,26 @@ def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
     seconds = [0.0]
     pace = Pace(lambda: seconds[0])
     for seconds[0] in (4.0, 8.9):
-        pace.add(100)
+        pace.add(100, fetching=True)
     assert not pace.stalled_seconds()
     seconds[0] = 9.5
     assert pace.stalled_seconds() == 5.5
-    pace.add(101)
+    pace.add(101, fetching=True)
     assert not pace.stalled_seconds()
+
+
+def test_while_files_are_checked_no_download_stalls_or_becomes_slower() -> None:
+    seconds = [0.0]
+    pace = Pace(lambda: seconds[0])
+    for seconds[0], bytes_here in ((1.0, 100), (2.0, 200)):
+        pace.add(bytes_here, fetching=True)
+    for seconds[0] in (3.0, 9.0):
+        pace.add(200, fetching=False)
+    assert not pace.rate()
+    for seconds[0], bytes_here in ((9.2, 200), (10.0, 300)):
+        pace.add(bytes_here, fetching=True)
+        assert not pace.stalled_seconds()
+    assert pace.rate() == 100
 
 
 def test_the_end_is_reached_only_when_all_is_checked() -> None:
