@@ -42,11 +42,7 @@ class TokenBytes:
         """Names of special tokens, by id."""
         self.end: int | None = tokenizer.eos_token_id
         read = _reader(self._backend)
-        self.bytes = {
-            i: name.encode() if i in added else read(name)
-            for i, name in names.items()
-            if i not in self.special
-        }
+        self.bytes = {i: read(name, i in added) for i, name in names.items() if i not in self.special}
         """Bytes of all other tokens, by id."""
         with_start = tokenizer("a")["input_ids"]
         self.start: list[int] = with_start[:1] if with_start[:1] == [tokenizer.bos_token_id] else []
@@ -104,8 +100,9 @@ def decoded(text: bytes) -> str | None:
         return None
 
 
-def _reader(tokenizer: Tokenizer) -> Callable[[str], bytes]:
-    """A function from a token's name to its bytes, according to the tokenizer's decoder."""
+def _reader(tokenizer: Tokenizer) -> Callable[[str, bool], bytes]:
+    """A function from a token's name, and whether it is an added one, to its bytes, according to the
+    tokenizer's decoder."""
     alone = Tokenizer(BPE())  # the decoder only: a whole tokenizer is megabytes of JSON
     alone.decoder = tokenizer.decoder
     decoder = json.loads(alone.to_str())["decoder"]
@@ -115,11 +112,17 @@ def _reader(tokenizer: Tokenizer) -> Callable[[str], bytes]:
     )
     if "ByteLevel" in kinds:
         letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
-        return lambda name: b"".join(
-            bytes([letters[letter]]) if letter in letters else letter.encode() for letter in name
-        )
 
-    def read(name: str) -> bytes:
+        def read_letters(name: str, is_added: bool) -> bytes:
+            if is_added:
+                return name.encode()
+            return b"".join(bytes([letters[x]]) if x in letters else x.encode() for x in name)
+
+        return read_letters
+
+    def read(name: str, is_added: bool) -> bytes:
+        if is_added:  # Gemma's runs of spaces are
+            return name.replace(SPACE, " ").encode()
         if "ByteFallback" in kinds and len(name) == 6 and name.startswith("<0x"):
             return bytes([int(name[3:5], 16)])
         if inner or not kinds:  # words stand apart

@@ -18,6 +18,7 @@ from tokenizers import (
 )
 
 from models.errors import BadChoice
+from models.load.token_bytes import TokenBytes
 from models.load.tokenizers import read_tokenizer
 from models.load.translation import USUAL, Translation, translation
 from tests.models.tiny_models import SPECIAL, TEXT, make_tokenizer
@@ -189,6 +190,15 @@ def test_a_word_that_is_cut_otherwise_after_the_join_goes_on_from_what_is_there(
     transcript = by.transcript()
     transcript.to_draft(tokens)
     assert by.target.of(transcript.to_target(by.draft.encode("del"))) == b"del"
+
+
+def test_an_added_run_of_spaces_is_spaces(tmp_path: Path) -> None:
+    """Gemma's tokenizers have them for indents."""
+    file = spaced(tmp_path / "gemma") / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.add_tokens([AddedToken("▁▁▁▁", normalized=False)])
+    tokenizer.save(str(file))
+    assert TokenBytes(read_tokenizer(file.parent)).bytes[tokenizer.get_vocab_size() - 1] == b" " * 4
 
 
 def test_half_a_character_is_not_said_and_its_end_completes_it(between: Any) -> None:
