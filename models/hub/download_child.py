@@ -29,7 +29,7 @@ from models.load.tokenizers import read_tokenizer
 from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, read_json
+from models.pairs.folder import INDEX, check_config, check_folder, check_target, folder_kind, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
@@ -123,8 +123,9 @@ class Job:
     def _find_original(self) -> None:
         """If the draft is the target's original repository, reduce it to the files with MTP layers."""
         target, draft = self.sources[0], self.sources[-1]
-        if draft == target or not is_same_model(self._config(draft), self._config(target)):
+        if draft == target or not is_same_model(config := self._config(draft), self._config(target)):
             return
+        check_config(config, str(draft))
         repository = self.repositories.get(draft)
         if repository:
             self._small_file(repository, INDEX)

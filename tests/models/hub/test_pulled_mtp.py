@@ -12,7 +12,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import deepseek_v3, qwen3_5
 
 from app.cli import main
-from models.errors import BadSource, BrokenFiles, NotInstalled
+from models.errors import BadChoice, BadSource, BrokenFiles, NotInstalled
 from models.hub.download import check
 from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
@@ -101,6 +101,18 @@ def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     assert "nothing had to be downloaded" in capfd.readouterr().err
     check_drafts(SPEC, "mtp")
     assert "mtp" in load(PairSpec("unnamed", SPEC.target, None)).engine.drafter_names
+
+
+def test_an_original_in_numbers_that_are_not_read_is_refused_before_its_weights(
+    hub: HubServer, home: Path
+) -> None:
+    host(hub, home, "qwen3_5")
+    config = json.loads((home / "whole" / "config.json").read_text())
+    eight = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+    hub.models["org/original"].files["config.json"] = json.dumps(config | eight).encode()
+    with pytest.raises(BadChoice, match="org/original is quantized by fp8, .* or the unquantized original"):
+        last(SPEC)
+    assert not [name for name in hub.downloads() if name.endswith(".safetensors")]
 
 
 def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: HubServer, home: Path) -> None:
