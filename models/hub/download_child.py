@@ -28,7 +28,7 @@ from models.load.configuration import check_architecture
 from models.load.tokenizers import read_tokenizer
 from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
-from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.drafter_kinds import DRAFT_MODELS, check_made_for
 from models.pairs.folder import INDEX, check_config, check_folder, check_target, folder_kind, read_json
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
@@ -177,6 +177,9 @@ class Job:
         with ExitStack() as stack:
             found = [folder for source in self.sources if (folder := find_folder(source))]
             check_target(found[0])
+            for source, folder in zip(self.sources[1:], found[1:], strict=True):
+                if folder_kind(folder) not in DRAFT_MODELS:
+                    check_made_for(self._config(source), self._config(self.sources[0]), str(source))
             models = {
                 s: f
                 for s, f in zip(self.sources, found, strict=True)

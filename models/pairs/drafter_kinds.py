@@ -54,6 +54,25 @@ def check_kind(config: Config, where: str) -> None:
         )
 
 
+def check_made_for(config: Config, target: Config, where: str) -> None:
+    """Raise BadChoice for a head whose config.json names other sizes than the target's."""
+    sizes = _sizes_of_target(config), _sizes_of_target(target)
+    for name, wanted, found in zip(("tokens", "numbers per hidden state"), *sizes, strict=True):
+        if isinstance(wanted, int) and isinstance(found, int) and wanted != found:
+            raise BadChoice(
+                f"{where} was made for another target, with {wanted} {name}: this one has {found}. "
+                "Use the drafter made for this target."
+            )
+
+
+def _sizes_of_target(config: Config) -> tuple[object, object]:
+    """Tokens and width of hidden states of the target, by its own config.json or a head's."""
+    inner = config.get("transformer_layer_config") or config.get("text_config")
+    sizes = {**config, **inner} if isinstance(inner, Mapping) else config
+    width = config.get("backbone_hidden_size") or config.get("target_hidden_size") or sizes.get("hidden_size")
+    return sizes.get("vocab_size"), width
+
+
 def _is_eagle(config: Config) -> bool:
     return not _EAGLES.isdisjoint(_architectures(config)) or "draft_vocab_size" in config
 

@@ -23,7 +23,7 @@ from models.pairs.pair import PairSpec, Source
 from models.training.kinds import KINDS, eagle_shape
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.tiny_models import settled
-from tests.models.drafter_folders import Tensors, make_eagle, write_folder
+from tests.models.drafter_folders import Tensors, edit_config, make_eagle, write_folder
 from tests.models.hub.pulling import check, check_drafts, last
 from tests.models.hub.test_pulled_mtp import qwen
 from tests.models.hub_server import HostedModel, HubServer
@@ -150,6 +150,16 @@ def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubS
     pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
     check_drafts(pair, "layer_skip")
     assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
+
+
+@pytest.mark.parametrize("sizes", [{"vocab_size": 500}, {"hidden_size": 48}, {"target_hidden_size": 48}])
+def test_a_head_of_another_target_is_refused_before_any_weights(
+    hub: HubServer, head: Path, sizes: dict[str, int]
+) -> None:
+    hub.models["org/head"] = HostedModel(files_of(edit_config(head, **{"target_hidden_size": None, **sizes})))
+    with pytest.raises(BadChoice, match=r"org/head was made for another target, with (500|48) \w+"):
+        last(HEADED)
+    assert "model.safetensors" not in hub.downloads()
 
 
 def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:
