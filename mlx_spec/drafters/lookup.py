@@ -93,8 +93,9 @@ class LookupDrafter(Drafter):
             copier = next((copier for copier in known if copier.continues(text, given)), None)
             if copier:
                 known.remove(copier)
-            self._copiers.append(copier or Copier(given))
-            self._copiers[-1].read(text)
+            copier = copier or Copier(given)
+            copier.read(text)
+            self._copiers.append(copier)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         found = [candidate for copier in self._copiers if (candidate := copier.candidate())]
@@ -104,8 +105,11 @@ class LookupDrafter(Drafter):
         return Draft.padded([copier.copy(depth) for copier in self._copiers])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
-        pairs = zip(self._copiers, texts, strict=True)
-        return [(i, *shadow) for i, (copier, text) in enumerate(pairs) for shadow in copier.read(text)]
+        copiers, self._copiers = self._copiers, []  # one that is interrupted is not used again
+        pairs = zip(copiers, texts, strict=True)
+        shadows = [(i, *shadow) for i, (copier, text) in enumerate(pairs) for shadow in copier.read(text)]
+        self._copiers = copiers
+        return shadows
 
 
 class Copier:

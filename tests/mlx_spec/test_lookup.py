@@ -83,3 +83,23 @@ def test_a_document_makes_its_copy_cheap():
     options = Options(max_tokens=80, drafter="lookup", draft_length=5)
     rounds = list(engine.generate(ids, options, documents=[ids + out]))
     assert tokens(rounds) == out and len(rounds) < 30
+
+
+@pytest.mark.parametrize("calls", [5, 45], ids=["while the prompt is read", "between two rounds"])
+def test_what_was_interrupted_while_it_was_indexed_is_indexed_again(calls, monkeypatch):
+    target, ids, left = settled(tiny_llama(0), 0, spread=0.7), prompt(40, 1), [calls]
+    options = Options(max_tokens=40, draft_length=3)
+    wanted = [read.drafted for read in engine_of(target, context_limit=400).generate(ids, options)]
+    engine = engine_of(target, context_limit=400)
+
+    def stopped(automaton, size, onward, end, whole=SuffixAutomaton._state):
+        left[0] -= 1
+        if left[0]:
+            return whole(automaton, size, onward, end)
+        automaton._next.append(onward)  # the first of its four steps
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SuffixAutomaton, "_state", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        list(engine.generate(ids, options))
+    assert [read.drafted for read in engine.generate(ids, options)] == wanted
