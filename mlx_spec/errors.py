@@ -21,8 +21,11 @@ class OutOfRange(BadOption):
     """An option's value is out of range."""
 
     def __init__(self, option: str, value: object, wanted: str) -> None:
-        super().__init__(f"{option} is {_written(value)}; it must be {wanted}.")
+        super().__init__(option, value, wanted)
         self.option, self.value, self.wanted = option, value, wanted
+
+    def __str__(self) -> str:
+        return f"{self.option} is {_written(self.value)}; it must be {self.wanted}."
 
     def of(self, name: str) -> str:
         """The message with the name by which a person set the option: a flag, a command, a key of a file."""

@@ -1,5 +1,6 @@
 """Invalid options and token ids are refused with a full sentence; NumPy's integers become Python's."""
 
+import pickle
 import subprocess
 import sys
 
@@ -108,3 +109,10 @@ def test_ids_outside_the_vocabulary_are_named(bad, why):
 def test_whole_numbers_of_other_libraries_become_pythons(given):
     found = token_ids(given, "the prompt", 10)
     assert found == [3, 0, 9] and {type(token) for token in found} == {int}
+
+
+def test_a_refusal_can_be_sent_to_another_process():
+    with pytest.raises(OutOfRange) as refused:
+        Options(temperature=-1)
+    error = pickle.loads(pickle.dumps(refused.value))
+    assert type(error) is OutOfRange and str(error) == str(refused.value) and error.value == -1
