@@ -113,14 +113,15 @@ class Rows:
             (text, round) for each round that was read.
 
         Raises:
-            SpecError: the engine writes other texts now.
+            SpecError: the engine writes other texts now, or in another thread.
         """
-        self._check()
-        read = self._regroup() if self._changed() else []
-        if self._read_prompts():
-            read += self._regroup()
-        due = self._is_awaited() or all(text.begun for text in self._live())
-        return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
+        with self._target.alone():
+            self._check()
+            read = self._regroup() if self._changed() else []
+            if self._read_prompts():
+                read += self._regroup()
+            due = self._is_awaited() or all(text.begun for text in self._live())
+            return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
 
     def _check(self) -> None:
         """Texts share the caches: refuse to go on after the engine began others."""

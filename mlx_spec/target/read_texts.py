@@ -1,7 +1,11 @@
 """Which tokens the rows of a model's caches belong to."""
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mlx_spec.errors import SpecError
 
 
 class ReadTexts:
@@ -10,6 +14,17 @@ class ReadTexts:
     def __init__(self) -> None:
         self.texts: list[Sequence[int]] = [()]
         self.seen = [0]
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Raise SpecError if another thread writes now: MLX would end the process."""
+        if not self._lock.acquire(blocking=False):
+            raise SpecError("Another thread writes with this engine. Use it from one thread at a time.")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def read_to(self, tokens: Sequence[int], seen: int, sequence: int = 0) -> None:
         """Rows of `tokens[:seen]` are valid now, by passes that were decoded."""

@@ -1,6 +1,7 @@
 """A drafter from outside needs one file: the one in docs/add-a-drafter.md, and ones that are broken."""
 
 import re
+import threading
 from pathlib import Path
 
 import mlx.core as mx
@@ -110,3 +111,21 @@ def test_another_answer_begun_from_a_progress_callback_ends_the_first_and_is_rig
     with pytest.raises(SpecError, match="ended by a later one"):
         list(engine.generate(long, Options(), progress=meanwhile))
     assert found == text(engine, other, max_tokens=40, draft_length=3) == wanted
+
+
+def test_two_threads_at_once_get_a_sentence_and_the_next_answer_is_right():
+    engine, ids, found = Engine(one_layer(0), context_limit=2048), prompt(9, 1), []
+
+    def other() -> None:
+        with pytest.raises(SpecError, match="Use it from one thread at a time"):
+            text(engine, ids, max_tokens=5)
+        found.append(True)
+
+    def meanwhile(done: int, total: int) -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    with pytest.raises(SpecError, match="ended by a later one"):
+        list(engine.generate(prompt(700, 2), Options(), progress=meanwhile))
+    assert found and text(engine, ids, max_tokens=12) == reference(engine.target.model, ids, 12)
