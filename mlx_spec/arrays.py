@@ -44,7 +44,8 @@ class Draft:
     depth: int
     """The most of them that can be accepted: n for a chain."""
     parents: Int[mx.array, "b n"] | None = None
-    """The row each token follows: 0 is the text's last token, i + 1 is drafted token i. None: a chain."""
+    """The row each token follows: 0 is the text's last token, i + 1 is drafted token i, an earlier one.
+    None: a chain."""
     probs: Float[mx.array, "b n vocab"] | None = None
     """The distribution each token was drawn from. None: point masses."""
     shadow: Int[mx.array, "b m"] | None = None
@@ -73,6 +74,28 @@ class Draft:
         return cls(mx.zeros((sequences, 0), mx.int32), 0, shadow=shadow)
 
 
+def draft_fault(draft: Draft, sequences: int, depth: int, vocab: int) -> str | None:
+    """What is wrong with a draft for so many sequences, where `depth` was asked for; None: nothing."""
+    if not isinstance(draft, Draft) or not isinstance(draft.tokens, mx.array):
+        return "it must give a Draft whose tokens are an array of MLX"
+    tokens, parents, probs, shadow = draft.tokens, draft.parents, draft.probs, draft.shadow
+    if not _are_whole(tokens, sequences):
+        shape = list(tokens.shape)
+        return f"its tokens are {tokens.dtype} {shape}, and not whole numbers [{sequences}, n]"
+    n = tokens.shape[1]
+    if not (draft.depth == n if parents is None else min(n, 1) <= draft.depth <= n) or draft.depth > depth:
+        return f"its depth is {draft.depth} with {n} tokens, where at most {depth} was asked for"
+    if parents is not None and not (_are_whole(parents, sequences) and parents.shape[1] == n):
+        return (
+            f"its parents are {parents.dtype} {list(parents.shape)}, and not whole numbers [{sequences}, {n}]"
+        )
+    if probs is not None and not (probs.shape[:-1] == tokens.shape and probs.shape[-1] <= vocab):
+        return f"its probs are {list(probs.shape)}, and not [{sequences}, {n}, {vocab} at most]"
+    if shadow is not None and not _are_whole(shadow, sequences):
+        return f"its shadow is {shadow.dtype} {list(shadow.shape)}, and not whole numbers [{sequences}, m]"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """Which rows of a pass follow which. Row 0 is the text's last token, row i + 1 drafted token i."""
@@ -86,10 +109,11 @@ class Tree:
 
     @classmethod
     def of(cls, draft: Draft) -> "Tree | None":
-        """None for a chain. Parents come before their children."""
+        """None for a chain. Parents come before their children: others are moved, as MLX checks no bounds."""
         if draft.parents is None:
             return None
-        parents = mx.pad(draft.parents, [(0, 0), (1, 0)])
+        earlier = mx.clip(draft.parents, 0, mx.arange(draft.parents.shape[1])).astype(mx.int32)
+        parents = mx.pad(earlier, [(0, 0), (1, 0)])
         rows = parents.shape[1]
         places = mx.broadcast_to(parents[:, :, None], (*parents.shape, rows))
         own = mx.broadcast_to(mx.eye(rows, dtype=mx.bool_), places.shape)
@@ -161,6 +185,11 @@ def rearranged(x: mx.array, order: Sequence[int]) -> mx.array:
     if missing > 0:
         x = mx.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
     return x[mx.array(list(order))]
+
+
+def _are_whole(x: mx.array, sequences: int) -> bool:
+    """Whether they are integers with a row for each sequence."""
+    return x.ndim == 2 and x.shape[0] == sequences and mx.issubdtype(x.dtype, mx.integer)
 
 
 def _places(x: mx.array, start: mx.array, count: int, axis: int) -> mx.array:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, put_rows, take_rows
+from mlx_spec.arrays import Draft, Length, Pass, Tree, Verdict, draft_fault, put_rows, take_rows
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
+from mlx_spec.errors import SpecError
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.text import Text
 from mlx_spec.types import Options
@@ -119,6 +120,11 @@ class Batch:
         """The verifier of a round that drafts `depth` tokens after one another."""
         verifiers = [text.verifier if text else self._idle for text in self.places]
         return BatchVerifier(verifiers, self.tokens, self.length, depth)
+
+    def check(self, draft: Draft, drafter: str, depth: int) -> None:
+        """Raise SpecError if it is no draft for these texts: MLX would say so late, or not at all."""
+        if fault := draft_fault(draft, len(self.places), depth, self.vocab):
+            raise SpecError(f"The drafter {drafter} is wrong: {fault}. See `Draft` in mlx_spec/arrays.py.")
 
     def room(self) -> int:
         """Tokens that can be drafted: a round gains at most one more."""

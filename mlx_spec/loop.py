@@ -93,6 +93,7 @@ class Loop:
         draft = Draft.none(len(batch.places))
         if plan.drafter:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
+            batch.check(draft, plan.drafter.name, plan.depth)
         drafter = plan.drafter if draft.depth else None
         seconds = (
             self.timer.draft_seconds(draft.tokens, start, plan.number) if plan.timed and drafter else None

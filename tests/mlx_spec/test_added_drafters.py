@@ -2,7 +2,10 @@
 
 import re
 import threading
+from collections.abc import Callable
+from inspect import unwrap
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -74,6 +77,62 @@ def test_a_broken_drafter_costs_speed_and_changes_no_text(rule):
     for temperature in (0.0, 0.0001):
         options = {"max_tokens": 24, "draft_length": 3, "verify": rule, "temperature": temperature}
         assert text(engine, ids, **options) == wanted
+
+
+def ids_of(*shape: int, dtype: mx.Dtype = mx.int32) -> mx.array:
+    return mx.full(shape, 7, dtype)
+
+
+class Given(Drafter):
+    """Drafts what a test gives it."""
+
+    name, trees = "given", True
+
+    def __init__(self, make: Callable[[int], Any], **candidate: Any):
+        self._make, self._candidate = make, {"prior": 0.5, "limit": 4, **candidate}
+
+    def candidates(self, length):
+        return [Candidate(self.name, kind="given", host_text=True, **self._candidate)]
+
+    def draft(self, context, depth, verifier):
+        return self._make(depth)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda n: None, "must give a Draft"),
+        (lambda n: Draft([[7] * n], n), "must give a Draft"),  # type: ignore[arg-type]
+        (lambda n: Draft.chain(mx.full((1, n), float("nan"))), "its tokens are .*float32"),
+        (lambda n: Draft(ids_of(n), n), r"its tokens are .*int32 \[3\]"),
+        (lambda n: Draft.chain(ids_of(2, n)), r"its tokens are .*int32 \[2, 3\]"),
+        (lambda n: Draft.chain(ids_of(1, n + 3)), "its depth is 6 with 6 tokens, where at most 3"),
+        (lambda n: Draft(ids_of(1, n), 0), "its depth is 0 with 3 tokens"),
+        (lambda n: Draft(ids_of(1, n), n + 2, ids_of(1, n)), "its depth is 5 with 3 tokens"),
+        (lambda n: Draft(ids_of(1, n), n, mx.zeros((1, n))), "its parents are .*float32"),
+        (lambda n: Draft(ids_of(1, n), n, ids_of(1, 1)), r"its parents are .*int32 \[1, 1\]"),
+        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, n, 121))), r"its probs are \[1, 3, 121\]"),
+        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, 1, 120))), r"its probs are \[1, 1, 120\]"),
+        (lambda n: Draft(ids_of(1, n), n, shadow=mx.zeros((1, 3))), "its shadow is .*float32"),
+    ],
+)
+def test_a_draft_of_a_wrong_shape_is_refused_in_a_sentence_and_the_next_answer_is_right(
+    make, why, monkeypatch
+):
+    monkeypatch.setattr(Draft, "__init__", unwrap(Draft.__init__))  # without the type checks of tests
+    target, ids = one_layer(0), prompt(9, 1)
+    engine = Engine(target, [Given(make)], context_limit=400)
+    with pytest.raises(SpecError, match="The drafter given is wrong: .*" + why):
+        text(engine, ids, max_tokens=12, draft_length=3)
+    assert text(engine, ids, max_tokens=12, drafter="none") == reference(target, ids, 12)
+
+
+@pytest.mark.parametrize("parent", [10**9, -(10**9)])
+def test_a_tree_that_hangs_on_rows_it_does_not_have_costs_speed_only(parent):
+    target, ids = one_layer(0), prompt(9, 1)
+    tree = Given(lambda n: Draft(ids_of(1, n), n, mx.full((1, n), parent, mx.int32)))
+    wanted = reference(target, ids, 24)
+    assert text(Engine(target, [tree], context_limit=400), ids, max_tokens=24, draft_length=3) == wanted
 
 
 def test_a_penalty_on_drafted_ids_that_do_not_exist_stays_within_the_vocabulary():
