@@ -17,7 +17,7 @@ class Candidate:
     prior: float
     """Assumed acceptance rate of a draft's first token, before any was counted."""
     limit: int
-    """The longest draft worth considering."""
+    """The longest draft worth considering; none at 0."""
     shadows: int = 0
     """Latest tokens of the text that a shadow draft could check."""
     behind: int = 0

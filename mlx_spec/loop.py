@@ -84,7 +84,7 @@ class Loop:
     def _candidates(self) -> list[Candidate]:
         """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
         found = [c for drafter in self.drafters for c in drafter.candidates(self.batch.length)]
-        return sorted(found, key=lambda candidate: candidate.prior, reverse=True)
+        return sorted((c for c in found if min(c.limit, c.room) > 0), key=lambda c: c.prior, reverse=True)
 
     def _submit(self, plan: Plan, in_flight: int) -> None:
         """Build one round and start it. Only a timed draft waits."""

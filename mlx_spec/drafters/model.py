@@ -71,8 +71,6 @@ class ModelDrafter(Drafter):
     def candidates(self, length: Length) -> Sequence[Candidate]:
         usual = self.candidate
         room = usual.room if self._context_limit is None else self._context_limit - length.high
-        if room <= 0:
-            return ()
         behind = max(0, self._lag - self.usual_lag)
         far = self._is_far(length)
         name, kind, prior, limit = usual.drafter, usual.kind, usual.prior, usual.limit

@@ -17,7 +17,7 @@ from mlx_spec.policy.budget import START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
 from mlx_spec.policy.plan import Policy
 from mlx_spec.policy.value import Value
-from mlx_spec.types import Round
+from mlx_spec.types import MAX_DRAFT_LENGTH, Round
 
 PLAIN_FIRST = 3
 """Plain rounds to time before drafting starts, where costs were not calibrated."""
@@ -165,7 +165,7 @@ class Controller(Policy):
 
     def _value(self, candidate: Candidate, length: int) -> Value:
         # At most one token longer than the longest draft that was timed.
-        limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1)
+        limit = min(candidate.limit, self.costs.timed(candidate.costs_as) + 1, MAX_DRAFT_LENGTH)
         seconds = self.costs.curve(candidate.costs_as, limit, length)
         once = candidate.behind * self._reading(candidate, length)
         return Value(candidate, self._acceptance(candidate), seconds, once, self._fixed)

@@ -18,6 +18,7 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.errors import BadOption
+from mlx_spec.policy.costs import Costs, RoundCost
 from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
@@ -133,6 +134,23 @@ def test_a_tree_that_hangs_on_rows_it_does_not_have_costs_speed_only(parent):
     tree = Given(lambda n: Draft(ids_of(1, n), n, mx.full((1, n), parent, mx.int32)))
     wanted = reference(target, ids, 24)
     assert text(Engine(target, [tree], context_limit=400), ids, max_tokens=24, draft_length=3) == wanted
+
+
+@pytest.mark.parametrize(
+    ("candidate", "longest"), [({"limit": 0}, 0), ({"room": -1}, 0), ({"limit": 64, "room": 64}, 31)]
+)
+def test_a_candidate_of_any_limit_can_be_chosen_from(candidate, longest):
+    target, ids = one_layer(0), prompt(9, 1)
+    wanted, found = reference(target, ids, 160), []
+    right = Given(lambda n: Draft.padded([(wanted + [0] * n)[len(found) : len(found) + n]]), **candidate)
+    engine = Engine(target, [right], context_limit=400)
+    by_length = {k: RoundCost(0.001 + k * 1e-6, seen=8) for k in range(1, 32)}
+    engine.controller.costs = Costs(RoundCost(0.001, seen=8), {"given": by_length})
+    drafted = {0}
+    for read in engine.generate(ids, Options(max_tokens=160)):
+        found += read.tokens
+        drafted.add(len(read.drafted))
+    assert found == wanted and max(drafted) == longest
 
 
 def test_a_penalty_on_drafted_ids_that_do_not_exist_stays_within_the_vocabulary():
