@@ -159,18 +159,17 @@ class Verdict:
     """The tokens gained: accepted ones, then the bonus; meaningless after `accepted`."""
 
 
-def take_rows(x: mx.array, start: int | mx.array, count: int, axis: int) -> mx.array:
-    """`count` entries of `axis`, from `start`: one for all sequences (axis 0), or `[b]`."""
+def take_rows(x: mx.array, start: int | mx.array, count: int) -> mx.array:
+    """`count` entries of axis 1, from `start`: one for all sequences (axis 0), or `[b]`."""
     if isinstance(start, int):
-        return x[(slice(None),) * axis + (slice(start, start + count),)]
+        return x[:, start : start + count]
     if start.shape[0] == 1:
-        sizes = [count if i == axis else size for i, size in enumerate(x.shape)]
-        return mx.slice(x, start, (axis,), sizes)
-    return mx.take_along_axis(x, _places(x, start, count, axis), axis=axis)
+        return mx.slice(x, start, (1,), (x.shape[0], count, *x.shape[2:]))
+    return mx.take_along_axis(x, _places(x, start, count, axis=1), axis=1)
 
 
 def put_rows(x: mx.array, rows: mx.array, start: int | mx.array, axis: int) -> mx.array:
-    """`x` with `rows` written from `start` on; the reverse of `take_rows`. MLX checks no bounds."""
+    """`x` with `rows` written along `axis`, from `start` on as in `take_rows`. MLX checks no bounds."""
     if isinstance(start, int):
         x[(slice(None),) * axis + (slice(start, start + rows.shape[axis]),)] = rows
         return x

@@ -138,7 +138,7 @@ class Batch:
     def next_pass(self, draft: Draft) -> Pass:
         """The target's pass over the unseen tokens and the draft."""
         unseen, self.unseen = self.unseen, 1
-        ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen, axis=1)
+        ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
             drafted = mx.clip(draft.tokens, 0, self.vocab - 1)

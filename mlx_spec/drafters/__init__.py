@@ -38,7 +38,7 @@ class Context:
 
     def last(self, count: int) -> Int[mx.array, "b {count}"]:
         """The last `count` tokens of each, lazily."""
-        return take_rows(self.tokens, self.length.plus(-count).value, count, axis=1)
+        return take_rows(self.tokens, self.length.plus(-count).value, count)
 
 
 class Drafter(ABC):

@@ -55,7 +55,7 @@ class EagleDrafter(FeatureDrafter):
         width = isqrt(context.nodes) + 1
         p = self._first(context)
         begin = p.start.plus(p.ids.shape[1] - 1)
-        token, feature = p.ids[:, -1:], take_rows(self._features, begin.value, 1, axis=1)
+        token, feature = p.ids[:, -1:], take_rows(self._features, begin.value, 1)
         states = self._step(p).logits[:, -1:]
         growth = Growth.first(self._logprobs(states, None, verifier)[:, 0], width)
         hidden = mx.broadcast_to(states, (len(states), width, states.shape[2]))

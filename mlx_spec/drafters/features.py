@@ -76,7 +76,7 @@ class FeatureDrafter(ModelDrafter):
 
     def _first(self, context: Context) -> Pass:
         p = super()._first(context)
-        return replace(p, hidden=take_rows(self._features, p.start.value, p.ids.shape[1], axis=1))
+        return replace(p, hidden=take_rows(self._features, p.start.value, p.ids.shape[1]))
 
     def _logits(self, output: Output, rows: slice) -> mx.array:
         return self.head.logits(output.logits[:, rows])

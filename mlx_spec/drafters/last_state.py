@@ -30,4 +30,4 @@ class LastStateDrafter(Drafter):
         last = mx.take_along_axis(verdict.path, verdict.accepted[:, None], axis=1)[:, 0]
         hidden = output.hidden[self.taps[0]]
         unseen = hidden.shape[1] - 1 - p.draft.tokens.shape[1]
-        self._state = take_rows(hidden, last + unseen, 1, axis=1)
+        self._state = take_rows(hidden, last + unseen, 1)

@@ -16,24 +16,24 @@ SPREAD = 0.02
 """Spread of random matrices, as GPT-2's."""
 
 
-def small_model(target: nn.Module, args: ModelArgs, seed: int = 0) -> Model:
+def small_model(target: nn.Module, args: ModelArgs) -> Model:
     """A model made of the target's: its tied embeddings, along their principal directions if it is narrower,
     and some layers, where sizes agree.
     """
     rows = matrix(embedding_of(target))
     assert rows is not None, "it is one of MLX's own layers"
-    model = new_model(args, narrowed(rows.astype(mx.float32), args.hidden_size), seed)
+    model = new_model(args, narrowed(rows.astype(mx.float32), args.hidden_size))
     copy_layers(model, target)
     return model
 
 
-def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = None, seed: int = 0) -> Model:
+def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = None) -> Model:
     """A model of random float32 weights.
 
     Args:
         rows: tied embeddings; None: random ones.
     """
-    mx.random.seed(seed)
+    mx.random.seed(0)
     model = Model(args)
     for layer in model.layers:
         # Small, so that each layer changes little at first.

@@ -56,7 +56,7 @@ class Copying(Proposer):
         if self._length.low < MATCH:
             return logits
         text = mx.concatenate(
-            [take_rows(self._tokens, self._length.plus(-MATCH).value, MATCH, 1), after], axis=1
+            [take_rows(self._tokens, self._length.plus(-MATCH).value, MATCH), after], axis=1
         )
         rows = logits.shape[1]
         ends = mx.stack([text[:, first + i : first + i + rows] for i in range(MATCH)], axis=-1)

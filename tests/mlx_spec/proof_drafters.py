@@ -104,4 +104,4 @@ class Head(Drafter):
         if verdict is not None:
             # The row of the last accepted token: the state of the newest token that was read.
             row = verdict.accepted + (hidden.shape[1] - verdict.path.shape[1])
-            self.state = take_rows(hidden, row, 1, axis=1)[:, 0]
+            self.state = take_rows(hidden, row, 1)[:, 0]

@@ -46,10 +46,10 @@ the chat at the message that was found."""
         bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip
 
-    def __init__(self, text: str = "", time: Callable[[], float] = now) -> None:
+    def __init__(self, text: str = "") -> None:
         super().__init__()
         self._text = text
-        self.time = time
+        self.time = now
         self.rows: list[ChatRow] = []
         self._shown: tuple[str, bool] | None = None
         """The search and the archive that `rows` are of."""
