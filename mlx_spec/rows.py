@@ -113,7 +113,7 @@ class Rows:
             (text, round) for each round that was read.
 
         Raises:
-            SpecError: the engine writes other texts now, or in another thread.
+            SpecError: the engine writes other texts now.
         """
         with self._target.alone():
             self._check()
@@ -265,7 +265,8 @@ class Rows:
             done = target.seen[place]
             self._seconds_per_token = (time.perf_counter() - start) / (done - first)
             if text.progress:
-                text.progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
+                with self._target.between():
+                    text.progress(done - text.cached_tokens, text.first_read - text.cached_tokens)
                 self._check()
         if target.seen[place] < text.first_read:
             return False

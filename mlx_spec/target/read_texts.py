@@ -14,17 +14,31 @@ class ReadTexts:
     def __init__(self) -> None:
         self.texts: list[Sequence[int]] = [()]
         self.seen = [0]
-        self._lock = threading.RLock()
+        self._lock, self._busy = threading.RLock(), False
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Raise SpecError if another thread writes now: MLX would end the process."""
-        if not self._lock.acquire(blocking=False):
-            raise SpecError("Another thread writes with this engine. Use it from one thread at a time.")
+        """Raise SpecError if it writes already: another thread, or a drafter that uses its own engine.
+
+        What two wrote into the same rows would be neither's, and of two threads MLX ends the process.
+        """
+        if self._busy or not self._lock.acquire(blocking=False):
+            raise SpecError(
+                "This engine is writing another answer. Use it from one thread at a time, not in a drafter."
+            )
         try:
+            self._busy = True
             yield
         finally:
+            self._busy = False
             self._lock.release()
+
+    @contextmanager
+    def between(self) -> Iterator[None]:
+        """Within `alone`: meanwhile the same thread may write another text, which ends this one."""
+        self._busy = False
+        yield
+        self._busy = True
 
     def read_to(self, tokens: Sequence[int], seen: int, sequence: int = 0) -> None:
         """Rows of `tokens[:seen]` are valid now, by passes that were decoded."""

@@ -206,3 +206,24 @@ def test_two_threads_at_once_get_a_sentence_and_the_next_answer_is_right():
     with pytest.raises(SpecError, match="ended by a later one"):
         list(engine.generate(prompt(700, 2), Options(), progress=meanwhile))
     assert found and text(engine, ids, max_tokens=12) == reference(engine.target.model, ids, 12)
+
+
+@pytest.mark.parametrize("place", ["candidates", "draft", "observe", "commit"])
+def test_a_drafter_that_writes_with_its_own_engine_gets_a_sentence_and_changes_no_text(place, monkeypatch):
+    drafter = Foreign()
+    engine, ids = Engine(one_layer(0), [drafter], context_limit=400), prompt(9, 1)
+    usual = getattr(drafter, place)
+
+    def with_its_engine(*given):
+        monkeypatch.undo()
+        with pytest.raises(SpecError, match="not in a drafter"):
+            text(engine, prompt(30, 5), max_tokens=6)
+        return usual(*given)
+
+    monkeypatch.setattr(drafter, place, with_its_engine)
+    rounds, found = engine.generate(ids, Options(max_tokens=20, draft_length=3)), []
+    with pytest.raises(SpecError, match="ended by a later one"):
+        for read in rounds:
+            found += read.tokens
+    wanted = reference(engine.target.model, ids, 20)
+    assert found == wanted[: len(found)] and text(engine, ids, max_tokens=20) == wanted
