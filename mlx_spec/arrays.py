@@ -96,6 +96,11 @@ def draft_fault(draft: Draft, sequences: int, depth: int, vocab: int) -> str | N
     return None
 
 
+def _are_whole(x: mx.array, sequences: int) -> bool:
+    """Whether they are integers with a row for each sequence."""
+    return x.ndim == 2 and x.shape[0] == sequences and mx.issubdtype(x.dtype, mx.integer)
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """Which rows of a pass follow which. Row 0 is the text's last token, row i + 1 drafted token i."""
@@ -184,11 +189,6 @@ def rearranged(x: mx.array, order: Sequence[int]) -> mx.array:
     if missing > 0:
         x = mx.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
     return x[mx.array(list(order))]
-
-
-def _are_whole(x: mx.array, sequences: int) -> bool:
-    """Whether they are integers with a row for each sequence."""
-    return x.ndim == 2 and x.shape[0] == sequences and mx.issubdtype(x.dtype, mx.integer)
 
 
 def _places(x: mx.array, start: mx.array, count: int, axis: int) -> mx.array:
