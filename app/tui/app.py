@@ -112,7 +112,8 @@ class ChatApp(Program):
         """Keys and pastes that came before the prompt was ready; None once it is."""
 
     def get_css_variables(self) -> dict[str, str]:
-        self.theme_variables = readable(self.current_theme, super().get_css_variables())
+        of_256 = self.console.color_system == "256"
+        self.theme_variables = readable(self.current_theme, super().get_css_variables(), of_256=of_256)
         return self.theme_variables
 
     def get_key_display(self, binding: Binding) -> str:

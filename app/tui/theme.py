@@ -5,6 +5,7 @@ Mint marks accepted tokens, apricot the target's own: the program's two colours.
 
 from collections.abc import Mapping, Sequence
 
+from rich.color import ColorSystem
 from textual.color import BLACK, WHITE, Color
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -60,33 +61,55 @@ def luminance(colour: Color) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: Color, other: Color) -> float:
-    """From 1 for the same colour to 21 for black on white (WCAG 2.2)."""
+def in_256(colour: Color) -> Color:
+    """The colour that a terminal with 256 colours is given in its place."""
+    return Color.from_rich_color(colour.rich_color.downgrade(ColorSystem.EIGHT_BIT))
+
+
+def contrast(one: Color, other: Color, *, of_256: bool = False) -> float:
+    """From 1 for the same colour to 21 for black on white (WCAG 2.2); `of_256`: as 256 colours have them."""
+    if of_256:
+        one, other = in_256(one), in_256(other)
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
-def standing_out(colour: Color, grounds: Sequence[Color], ratio: float, *, dark: bool) -> Color:
+def standing_out(
+    colour: Color, grounds: Sequence[Color], ratio: float, *, dark: bool, of_256: bool = False
+) -> Color:
     """The colour, made lighter on dark grounds and darker on light ones until it has the contrast to all."""
     end = WHITE if dark else BLACK
     steps = (colour.blend(end, step / 20, alpha=1.0) for step in range(21))
-    return next((c for c in steps if all(contrast(c, ground) >= ratio for ground in grounds)), end)
+    enough = (c for c in steps if all(contrast(c, g, of_256=of_256) >= ratio for g in grounds))
+    return next(enough, end)
 
 
-def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
+def readable(theme: Theme, variables: Mapping[str, str], *, of_256: bool = False) -> dict[str, str]:
     """A theme's variables, with readable text colours and the program's rows, frames and scrollbars.
 
     The terminal's own colours (`ansi-dark`, `ansi-light`) are left as they are.
+
+    `of_256`: grey grounds and rows, for a terminal with 256 colours. It has 24 greys, but hardly another dark
+    or pale colour: of tinted grounds some would all be black, others yellow or teal.
     """
     found = dict(variables)
     if theme.ansi:
         return found
-    background, surface, panel = (Color.parse(found[name]) for name in ("background", "surface", "panel"))
+
+    def greyed(colour: Color) -> Color:
+        return colour.monochrome if of_256 else colour
+
+    background, surface, panel = (
+        greyed(Color.parse(found[name])) for name in ("background", "surface", "panel")
+    )
     plain, accent = Color.parse(found["foreground"]), Color.parse(found["accent"])
-    tints = {role: surface.blend(Color.parse(found[role]), _TINT, alpha=1.0) for role in _ROLES}
-    row, hover = tints["accent"], surface.blend(plain, _HOVER, alpha=1.0)
+    tints = {role: greyed(surface.blend(Color.parse(found[role]), _TINT, alpha=1.0)) for role in _ROLES}
+    row, hover = tints["accent"], greyed(surface.blend(plain, _HOVER, alpha=1.0))
     found |= {f"{role}-muted": tint.hex for role, tint in tints.items()}
     found |= {
+        "background": background.hex,
+        "surface": surface.hex,
+        "panel": panel.hex,
         "block-cursor-background": row.hex,
         "block-cursor-blurred-background": hover.hex,
         "block-hover-background": hover.hex,
@@ -102,7 +125,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         grounds += [ground + Color.parse(found["boost"]) for ground in (background, surface)]
 
     def text(colour: Color) -> str:
-        return standing_out(colour, grounds, TEXT_CONTRAST, dark=theme.dark).hex
+        return standing_out(colour, grounds, TEXT_CONTRAST, dark=theme.dark, of_256=of_256).hex
 
     found |= {f"text-{role}": text(Color.parse(found[role])) for role in _ROLES}
     found |= {name: text(background + Color.parse(found[name])) for name in _TEXTS}
@@ -110,7 +133,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     found |= dict.fromkeys(("foreground-muted", "text-muted", "text-disabled", "foreground-disabled"), quiet)
 
     def edge(colour: Color) -> str:
-        return standing_out(colour, grounds[:2], EDGE_CONTRAST, dark=theme.dark).hex
+        return standing_out(colour, grounds[:2], EDGE_CONTRAST, dark=theme.dark, of_256=of_256).hex
 
     bar = background.blend(plain, _BAR, alpha=1.0)
     found |= {"border": edge(accent), "border-blurred": edge(bar)}

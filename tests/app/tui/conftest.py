@@ -55,6 +55,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setattr("app.history.saving.CLOSE_SECONDS", 60)
     # An engine that ignores the end of its test must not end the test process.
     monkeypatch.setattr("app.engine.process.ORPHAN_SECONDS", threading.TIMEOUT_MAX)

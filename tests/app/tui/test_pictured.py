@@ -34,7 +34,7 @@ def _the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Fixed clock, machine and colours."""
     monkeypatch.setattr("app.compare.collector.datetime", Fixed)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"):
+    for name in ("TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM"):
         monkeypatch.delenv(name, raising=False)
     for screen in ("first_run", "pairs"):
         monkeypatch.setattr(f"app.tui.screens.{screen}.this_machine", lambda: MACHINE)

@@ -21,7 +21,17 @@ from app.tui.screens.palette import Palette
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
-from app.tui.theme import DARK, EDGE_CONTRAST, LIGHT, OWN_THEMES, TEXT_CONTRAST, contrast, luminance, readable
+from app.tui.theme import (
+    DARK,
+    EDGE_CONTRAST,
+    LIGHT,
+    OWN_THEMES,
+    TEXT_CONTRAST,
+    contrast,
+    in_256,
+    luminance,
+    readable,
+)
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from models.speed.machine import Machine
@@ -77,21 +87,31 @@ def test_contrast_is_that_of_the_web_guidelines() -> None:
     assert contrast(grey, white) == pytest.approx(4.48, abs=0.01)
 
 
+@pytest.mark.parametrize("of_256", [False, True], ids=["", "of 256 colours"])
 @pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
-def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colour_that_did(theme) -> None:
+def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colour_that_did(
+    theme: Theme, of_256: bool
+) -> None:
     given = theme.to_color_system().generate()
-    found = readable(theme, given)
-    grounds = [
-        Color.parse(found[name]) for name in ("background", "surface", "panel", "block-cursor-background")
-    ]
+    found = readable(theme, given, of_256=of_256)
+    names = ("background", "surface", "panel", "block-cursor-background")
+    grounds = [Color.parse(found[name]) for name in names]
+
+    def least(colour: Color, grounds: Sequence[Color]) -> float:
+        return min(contrast(colour, ground, of_256=of_256) for ground in grounds)
+
     for name, value in found.items():
         if name.startswith("text-") or name == "foreground-muted":
-            assert min(contrast(Color.parse(value), ground) for ground in grounds) >= TEXT_CONTRAST, name
+            assert least(Color.parse(value), grounds) >= TEXT_CONTRAST, name
     for name in ("border", "border-blurred"):
-        assert min(contrast(Color.parse(found[name]), ground) for ground in grounds[:2]) >= EDGE_CONTRAST
+        assert least(Color.parse(found[name]), grounds[:2]) >= EDGE_CONTRAST
     own = Color.parse(given["success"])
-    if min(contrast(own, ground) for ground in grounds) > TEXT_CONTRAST + 1:
+    if least(own, grounds) > TEXT_CONTRAST + 1:
         assert found["text-success"] == own.hex
+    if of_256:
+        drawn = [in_256(ground) for ground in grounds]
+        assert all(colour.r == colour.g == colour.b for colour in drawn), "no black, yellow or teal ground"
+        assert drawn[0] != drawn[1] and drawn[0] != drawn[3], "code and chosen rows have their own"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +213,21 @@ async def test_every_screen_can_be_read(
         await chat.press("slash", "enter")
         await chat.shows("error 500")
         await assert_readable(chat, "a search that failed")
+
+
+async def test_a_terminal_with_256_colours_is_given_grey_grounds_and_texts_that_can_be_read_on_them(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLORTERM")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    async with open_chat((100, 40)) as chat:
+        await chat.ask("markdown")
+        await chat.press("slash")
+        await chat.shows("/help")
+        for text, colour, ground in texts(chat.app):
+            drawn = in_256(ground)
+            assert drawn.r == drawn.g == drawn.b, text
+            assert contrast(colour, ground, of_256=True) >= TEXT_CONTRAST, text
 
 
 async def test_another_theme_leaves_no_colour_of_the_one_before_in_chat_palette_and_plot(
