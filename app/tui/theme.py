@@ -117,6 +117,8 @@ def readable(theme: Theme, variables: Mapping[str, str], *, of_256: bool = False
         "block-cursor-foreground": plain.hex,
         "block-cursor-blurred-foreground": plain.hex,
         "footer-background": background.hex,
+        "screen-selection-background": row.hex,
+        "input-selection-background": row.hex,
         "input-cursor-background": plain.hex,
         "input-cursor-foreground": background.hex,
     }

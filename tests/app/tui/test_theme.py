@@ -94,8 +94,9 @@ def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colo
 ) -> None:
     given = theme.to_color_system().generate()
     found = readable(theme, given, of_256=of_256)
-    names = ("background", "surface", "panel", "block-cursor-background")
-    grounds = [Color.parse(found[name]) for name in names]
+    names = ("background", "surface", "panel")
+    rows = [f"{what}-background" for what in ("block-cursor", "screen-selection", "input-selection")]
+    grounds = [Color.parse(found[name]) for name in (*names, *rows)]
 
     def least(colour: Color, grounds: Sequence[Color]) -> float:
         return min(contrast(colour, ground, of_256=of_256) for ground in grounds)
@@ -153,6 +154,8 @@ async def test_every_screen_can_be_read(
         await assert_readable(chat, "answers and notices")
         await chat.press("tab")
         await assert_readable(chat, "a chosen message")
+        await chat.pilot.click("Answer", offset=(5, 0), times=2)
+        await assert_readable(chat, "a selected message")
         await chat.press("tab", "f8")
         await chat.reached(InspectorScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).highlighted is not None)
@@ -222,6 +225,7 @@ async def test_a_terminal_with_256_colours_is_given_grey_grounds_and_texts_that_
     monkeypatch.setenv("TERM", "xterm-256color")
     async with open_chat((100, 40)) as chat:
         await chat.ask("markdown")
+        await chat.pilot.click("Answer", offset=(5, 3), times=2)  # selects all of it
         await chat.press("slash")
         await chat.shows("/help")
         for text, colour, ground in texts(chat.app):
