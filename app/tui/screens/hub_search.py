@@ -112,7 +112,9 @@ class HubSearchScreen(OpenedScreen[str | None]):
 def _row(model: HubModel, name: int, width: int) -> Content:
     found, fit = model.found, model.fit
     verdict = fit.verdict if fit else "not known"
-    repo = one_line(found.repo) if width >= WIDE else one_line(found.repo).split("/")[-1]
+    repo = one_line(found.repo)
+    if len(repo) > name:
+        repo = repo.split("/")[-1]  # what tells a model's sizes and quantisations apart comes last
     line = f"{cut(repo, name):<{name}} {size_text(found.bytes) if found.bytes else '?':>9}"
     if width < WIDE:
         return Content.styled(line, BAR_STYLES[fit.verdict] if fit and fit.verdict != "fits" else "")

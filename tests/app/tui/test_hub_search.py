@@ -24,7 +24,7 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
     mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
     monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
     tags, small = ("mlx", "license:apache-2.0"), {"U32": 1_000_000_000}
-    hub.models["mlx-community/Qwen3-9B-odd-4bit"] = HostedModel(
+    hub.models["mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"] = HostedModel(
         {}, tags=tags, downloads=1234, parameters=small
     )
     hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters=HUGE)
@@ -34,17 +34,17 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
         screen = await chat.reached(HubSearchScreen)
         await chat.press(*"odd", "enter")
         await chat.until(lambda: len(screen.models) == 2)
-        found = "mlx-community/Qwen3-9B-odd-4bit"
+        found = "mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"
         rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
         assert rows[0].split() == [found, "4.0", "GB", "1,234", "yes", "fits", "apache-2.0"]
         assert rows[1].split() == ["org/Odd-400B-bf16", "800.0", "GB", "9", "-", "does", "not", "fit"]
         drafters = "Drafted by\n↓ model: mlx-community/Qwen3-0.6B-4bit"
         await chat.until(lambda: drafters in text_of(chat, "#hub-details Static"))
         assert "✓ lookup, recycling" in text_of(chat, "#hub-details Static")
-        for width in (80, 40):
+        for width, name in ((80, " Qwen3-9B-odd-Instruct-2507-4bit "), (40, " Qwen3-9B-odd-Instruct")):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda width=width: screen.size.width == width)
-            await chat.shows("Qwen3-9B", "4.0 GB")
+            await chat.shows(name, "4.0 GB")
         await chat.press("enter")
         own = await chat.reached(OwnPairScreen)
         assert own.query_one("#own-target", Input).value == found
