@@ -49,7 +49,7 @@ class ChatScreen(SelectingScreen[None]):
         bind("ctrl+n", "app.command('new')", "", "chat.new", "Begin a new chat"),
         bind("f10,alt+n", "app.command('temporary')", "", "chat.temporary", "Begin a chat that is not kept"),
         bind("f3", "app.command('marks')", "Marks", "chat.marks",
-             "Mark in the answers which tokens were drafted and accepted, or do not"),
+             "Mark in the answers which tokens were drafted and accepted; again: do not"),
         bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
              "The rounds of an answer one by one: what was drafted, what was accepted"),
         bind("f9", "totals", "", "chat.totals",

@@ -15,11 +15,18 @@ from app.tui.screens.panel import Panel
 from app.tui.widgets.key_line import passed_on
 
 ABOUT = """\
-A small model, the drafter, guesses the next tokens; the target checks them all in one pass and keeps \
-those it would have written itself. The text is the target's own, word for word.
+A small model, the drafter, guesses the next tokens; the target, the model that answers, checks them all in \
+one pass and keeps those it would have written itself. The text is the target's own, word for word.
 
-While an answer grows, accepted tokens are underlined and coloured, the target's own after a draft are \
-slanted, tokens without a draft are plain."""
+{chat.marks} marks it: accepted tokens are underlined and coloured, the target's own after a draft are \
+slanted, tokens without a draft are plain.
+
+The line above the prompt: tokens per second; of 1.5/3.0 tokens in an average round 3.0 were drafted and 1.5 \
+accepted, and each bar is the share accepted at the first place, the second, and so on; the drafter and how \
+many tokens it drafts; how drafting and checking share the time; the engine's memory."""
+
+KEYS_WIDTH = 24
+"""Most columns of the keys and commands; longer ones are wrapped."""
 
 PARTS = {
     "prompt": "While you write",
@@ -51,11 +58,10 @@ class HelpScreen(Panel):
     def texts(self) -> ComposeResult:
         if self.about:
             yield Static(Text(self.about))
-        for part, keys in self.keys.items():
-            yield Static(_table(part, keys))
+        commands = {"Commands": [(c.usage, c.summary) for c in SLASH_COMMANDS]} if self._commands else {}
+        yield Static(_table(self.keys | commands))
         if self._commands:
-            yield Static(_table("Commands", [(c.usage, c.summary) for c in SLASH_COMMANDS]))
-            yield Static(Text(ABOUT))
+            yield Static(Text(self.app.keys.fill_in(ABOUT)))
 
     def on_mount(self) -> None:
         self.query_one("#panel").border_subtitle = self.app.keys.fill_in("{help.close} closes this help.")
@@ -100,12 +106,15 @@ def _part(binding: Binding) -> str:
     return PARTS.get(str(binding.id).partition(".")[0], "Here")
 
 
-def _table(title: str, rows: list[tuple[str, str]]) -> Table:
-    table = Table(
-        title=Text(title, "bold"), title_justify="left", box=None, show_header=False, padding=(0, 1)
-    )
-    table.add_column(style="bold", min_width=12)
+def _table(parts: Described) -> Table:
+    """One table, so that all meanings begin in the same column."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", max_width=KEYS_WIDTH)
     table.add_column()
-    for name, meaning in rows:
-        table.add_row(Text(name), Text(meaning))
+    for title, rows in parts.items():
+        if table.rows:
+            table.add_row()
+        table.add_row(Text.assemble((title, "underline")))
+        for name, meaning in rows:
+            table.add_row(Text(name), Text(meaning))
     return table

@@ -162,6 +162,12 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
         for text in ("While you write", "/compare", "/draft on|off", "Everywhere", "F4", "Ctrl+Q",
                      "Empty the prompt; twice: leave", "earlier prompts", "word for word"):  # fmt: skip
             assert text in shown, text
+        assert "While an answer grows" not in shown and "F3 marks it" in shown, "marks are off by default"
+        meanings = ("Send the prompt", "Begin a new chat", "The message after", "Leave", "Longest answer")
+        assert (
+            len({line.index(text) for line in shown.splitlines() for text in meanings if f"  {text}" in line})
+            == 1
+        )
         await chat.pilot.resize_terminal(80, 24)
         assert "Everywhere" not in await helped(chat), "there is more below"
         await chat.pilot.resize_terminal(100, 45)
