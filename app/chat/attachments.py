@@ -1,6 +1,7 @@
 """Text files attached to a prompt: read, or refused with the reason. Knows no screen."""
 
 import re
+import shlex
 from pathlib import Path
 
 from app.history.records import Attachment
@@ -59,6 +60,19 @@ def mentioned(text: str) -> list[Path]:
     """The paths named `@path` or `@"path with blanks"`; an @ before anything else is just text."""
     named = (Path(quoted) if quoted else _path(plain) for quoted, plain in _MENTION.findall(text))
     return list(dict.fromkeys(path for path in named if path is not None))
+
+
+def dropped(text: str) -> list[str]:
+    """The files whose names a terminal pastes, quoted for a shell, when they are dropped on it."""
+    try:
+        paths = shlex.split(text)
+        return paths if all(path.startswith("/") and Path(path).is_file() for path in paths) else []
+    except (OSError, ValueError):  # a name longer than any file's; an unclosed quote, or a NUL
+        return []
+
+
+def mention(path: str) -> str:
+    return f'@"{path}"' if " " in path else f"@{path}"
 
 
 def mistyped(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
+from app.chat.attachments import dropped, mention
 from app.chat.past_prompts import PastPrompts
 from app.chat.slash_commands import completions, drafter_completions
 from app.history.records import Attachment
@@ -59,7 +60,7 @@ class Prompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.area = PromptArea(self._takes_key, self._folds)
+        self.area = PromptArea(self._takes_key, self._takes_paste)
         self.menu = CommandMenu()
         self.past = PastPrompts()
         self.others_wait = False
@@ -153,15 +154,21 @@ class Prompt(Vertical):
 
     def write(self, text: str) -> None:
         """Insert a text that was typed or pasted elsewhere."""
-        if not self._folds(text):
+        if not self._takes_paste(text):
             self.area.insert(text)
 
-    def _folds(self, text: str) -> bool:
-        """Attach a long text; return whether it was long."""
-        is_long = len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES
-        if is_long:
+    def _takes_paste(self, text: str) -> bool:
+        """Attach a long text and name dropped files with an @; return whether it was one of these."""
+        if len(text) > LONGEST_CHARACTERS or len(text.splitlines()) > LONGEST_LINES:
             self.attach(Attachment(PASTED, text))
-        return is_long
+            return True
+        files = dropped(text) if self._typed_path is None else []
+        if files:
+            row, column = self.area.cursor_location
+            before = self.area.document.get_line(row)[:column]
+            gap = " " if before and not before.endswith(" ") else ""
+            self.area.insert(f"{gap}{' '.join(map(mention, files))} ")
+        return bool(files)
 
     def _takes_key(self, key: str) -> bool:
         """Handle a key that does not edit the text; return whether it was handled."""
@@ -223,11 +230,11 @@ class Prompt(Vertical):
 
     def _complete(self, path: str) -> None:
         """Complete the typed path; after a folder, its files are offered next."""
-        mention, (row, column) = self._mention, self.area.cursor_location
-        if mention is not None:
-            written = f'@"{path}"' if " " in path else f"@{path}"
+        typed, (row, column) = self._mention, self.area.cursor_location
+        if typed is not None:
+            written = mention(path)
             written = written.removesuffix('"') if path.endswith("/") else f"{written} "
-            self.area.replace(written, (row, mention.start()), (row, column))
+            self.area.replace(written, (row, typed.start()), (row, column))
 
     @property
     def _mention(self) -> re.Match[str] | None:
@@ -237,5 +244,5 @@ class Prompt(Vertical):
     @property
     def _typed_path(self) -> str | None:
         """The partial path just before the cursor; None if there is none."""
-        mention = self._mention
-        return mention and (mention["quoted"] or mention["plain"] or "")
+        typed = self._mention
+        return typed and (typed["quoted"] or typed["plain"] or "")

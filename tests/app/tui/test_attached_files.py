@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from textual.events import Paste
 
 from app.tui.widgets.file_paths import files_below, matching
 from app.tui.widgets.prompt import AttachmentList
@@ -41,6 +42,30 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter(open_ch
         await chat.shows("▤ notes.md", "␛[2J")
         await chat.ask("echo again")
         assert chat.answers[1].text.endswith("|1 documents|seed 0"), "the file stays in the chat"
+
+
+async def test_files_dropped_on_the_terminal_are_named_with_an_at_and_other_pastes_stay_as_they_are(
+    open_chat: OpenChat, folder: Path
+) -> None:
+    spaced = f"{folder}/sub/my notes.txt"
+    async with open_chat() as chat:
+        for before, pasted, after in (
+            ("", f"{spaced} ".replace("my notes", r"my\ notes"), f'@"{spaced}" '),
+            ("of", f"'{spaced}' {folder}/notes.md", f'of @"{spaced}" @{folder}/notes.md '),
+            ("@", f"{folder}/notes.md", f"@{folder}/notes.md"),
+            ("", f"{folder}/none.md", f"{folder}/none.md"),
+            ("", "/ it's", "/ it's"),
+        ):
+            chat.area.load_text(before)
+            chat.area.move_cursor(chat.area.document.end)
+            chat.app.post_message(Paste(pasted))
+            await chat.until(lambda after=after: chat.area.text == after)
+        chat.area.load_text("")
+        chat.app.post_message(Paste(f"{folder}/notes.md "))
+        await chat.until(lambda: bool(chat.area.text))
+        await chat.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        await chat.shows("▤ notes.md")
 
 
 async def test_paths_are_completed_into_folders_and_with_files_written_since(
