@@ -11,6 +11,7 @@ from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut, drafted_by
 from models.errors import ModelsError
@@ -42,7 +43,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         """By repository."""
 
     def parts(self) -> ComposeResult:
-        yield Input(self._words, placeholder="Search the Hub: qwen3 8b 4bit", id="hub-words")
+        yield Field(self._words, placeholder="Search the Hub: qwen3 8b 4bit", id="hub-words")
         yield Static(id="hub-header")
         yield ItemList(markup=False)
         yield VerticalScroll(Static(), id="hub-details", can_focus=False)

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.download_list import progress_line
+from app.tui.widgets.field import Field
 from models.errors import BadSource, ModelsError, PullCancelled
 from models.hub.download import check
 from models.hub.progress import Progress
@@ -40,9 +41,9 @@ drafters that need no files, or were trained here, are used."""
         with VerticalScroll(id="own-pair", can_focus=False):
             yield Static("Target: a Hub repository (org/name) or a folder")
             example = "mlx-community/Qwen3-8B-4bit"
-            yield Input(self._target, placeholder=example, id="own-target", select_on_focus=False)
+            yield Field(self._target, placeholder=example, id="own-target", select_on_focus=False)
             yield Static("Draft: a smaller model of the same family, or none")
-            yield Input(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
+            yield Field(placeholder="left empty, one that fits", id="own-draft", select_on_focus=False)
             hint = self.app.keys.fill_in("Enter checks both. {own.leave} closes.")
             yield Static(hint, id="message", markup=False)
 

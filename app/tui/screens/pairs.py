@@ -26,6 +26,7 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
+from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
@@ -76,7 +77,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def parts(self) -> ComposeResult:
         hint = "Filter: name, licence, installed, fits, ..."
-        yield Input(placeholder=hint, compact=True, id="pairs-filter")
+        yield Field(placeholder=hint, compact=True, id="pairs-filter")
         yield Static(id="pairs-header")
         yield self._list
         yield self._details_view

@@ -11,6 +11,7 @@ from textual.widgets import Button, Input, Static
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
+from app.tui.widgets.field import Field
 
 
 async def ask(app: App[Any], question: str, yes: str, no: str) -> bool:
@@ -63,7 +64,7 @@ class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResult
         with Vertical(id="question"):
             yield Static(Content(self._question), id="asked")
             # Ctrl+C copies a selection, but closes the dialog if there is none.
-            yield Input(one_line(self._value), select_on_focus=False)
+            yield Field(one_line(self._value), select_on_focus=False)
             yield Static(Content.styled(self.app.keys.fill_in(self.KEYS), "$text-muted"))
 
     def on_mount(self) -> None:

@@ -15,6 +15,7 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import LineQuestionScreen
+from app.tui.widgets.field import Field
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList
 
@@ -58,7 +59,7 @@ the chat at the message that was found."""
         self.archived = False
 
     def parts(self) -> ComposeResult:
-        yield Input(self._text, placeholder="Search all chats", id="sessions-search")
+        yield Field(self._text, placeholder="Search all chats", id="sessions-search")
         yield ItemList(markup=False)
         yield Static(id="message")
 

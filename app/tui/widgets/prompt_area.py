@@ -20,6 +20,7 @@ from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptSubmitted
 from app.tui.program import Program
+from app.tui.widgets.field import act_in_order
 
 JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
@@ -89,7 +90,7 @@ first line brings earlier prompts back."""
     def action_newline(self) -> None:
         self.insert("\n")
 
-    def on_key(self, event: Key) -> None:
+    async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
         if self._takes_key(event.key):
             pass
@@ -100,6 +101,7 @@ first line brings earlier prompts back."""
         elif event.character in JOINERS:
             self.insert(event.character)
         else:
+            await act_in_order(self, event)
             return
         event.stop()
         event.prevent_default()

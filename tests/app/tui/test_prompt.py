@@ -4,12 +4,13 @@ import pytest
 from textual.command import CommandPalette
 from textual.events import Key, Paste
 from textual.keys import _character_to_key
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets._toast import ToastRack
 
 from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.tui.app import ChatApp
+from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
 from tests.app.tui.chat_driver import OpenChat
 
@@ -48,6 +49,22 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         await chat.until(lambda: chat.area.size.height == 8)
         assert chat.area.text.startswith("␛[31mlong line")
         assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
+
+
+async def test_keys_that_come_together_as_over_ssh_edit_in_the_order_in_which_they_were_pressed(
+    open_chat: OpenChat,
+) -> None:
+    keys = (*"teh", "backspace", "backspace", *"he", "left", "left", "O", "home", "N", "end", "!")
+    async with open_chat() as chat:
+        chat.press_at_once(*keys)
+        await chat.until(lambda: chat.area.text.endswith("!"))
+        await chat.pilot.pause()
+        assert chat.area.text == "NtOhe!"
+        field = (await chat.push(LineQuestionScreen("Title", ""))).query_one(Input)
+        chat.press_at_once(*keys)
+        await chat.until(lambda: field.value.endswith("!"))
+        await chat.pilot.pause()
+        assert field.value == "NtOhe!"
 
 
 async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_chat: OpenChat) -> None:

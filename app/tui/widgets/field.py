@@ -1,0 +1,24 @@
+"""Fields of text whose editing keys act in the order in which they were pressed."""
+
+from textual.events import Key
+from textual.widget import Widget
+from textual.widgets import Input
+
+
+async def act_in_order(field: Widget, event: Key) -> None:
+    """Run the action of one of a field's own keys, if this is one.
+
+    Textual passes keys that are no characters up to the app, which runs their actions behind characters that
+    were typed later: of keys that come together, as over SSH, Backspace deletes the wrong one.
+    """
+    if event.is_printable or not field.is_attached:
+        return
+    active = field.screen.active_bindings.get(event.key)
+    if active and active.node is field and await field.app.run_action(active.binding.action, field):
+        event.stop()
+        event.prevent_default()
+
+
+class Field(Input):
+    async def on_key(self, event: Key) -> None:
+        await act_in_order(self, event)
