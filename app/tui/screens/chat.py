@@ -99,6 +99,13 @@ class ChatScreen(SelectingScreen[None]):
             else:
                 part.styles.clear_rule("padding")
 
+    def on_mouse_scroll_up(self) -> None:
+        """The wheel scrolls the conversation wherever the pointer is and scrolls nothing else."""
+        self.transcript.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
+
+    def on_mouse_scroll_down(self) -> None:
+        self.transcript.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
+
     def on_paste(self, event: Paste) -> None:
         """Pass a paste to the prompt if the messages have the focus."""
         if self.focused is not self.prompt.area:

@@ -1,5 +1,7 @@
 """A conversation of thousands of messages: only those around the view have widgets, and nothing jumps."""
 
+from textual.events import MouseScrollUp
+
 from app.history.records import Chat as StoredChat
 from app.history.records import ChatMessage
 from app.tui.widgets.message import UserMessage
@@ -87,6 +89,12 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         height = view.max_scroll_y
         await opened.until(lambda: view.max_scroll_y > height + 5)
         assert view.is_vertical_scroll_end, "nor does it end by a page down there"
+        x, y = opened.area.region.offset
+        opened.app.post_message(MouseScrollUp(None, x, y, 0, 0, 0, False, False, False))
+        await opened.until(lambda: not view.is_vertical_scroll_end)
+        top, height = view.scroll_y, view.max_scroll_y
+        await opened.until(lambda: view.max_scroll_y > height + 5)
+        assert view.scroll_y == top, "the wheel over the prompt scrolls too, and ends the following"
 
 
 async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat) -> None:
