@@ -29,8 +29,9 @@ from app.tui.widgets.welcome import Welcome
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer is handed to the history: this costs more the longer it is."""
 
-MEASURE = 102
-"""Largest width of the conversation in columns: lines of 100 characters, and two before an answer."""
+MEASURE = 104
+"""Largest width of the conversation in columns: lines of 100 characters, two columns before an answer, one
+behind it and the scrollbar."""
 KEEP_SECONDS = 1.0
 """A crash loses at most this much of the prompt being written."""
 

@@ -92,6 +92,14 @@ async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_m
         await chat.until(lambda: answer.size.height > 5)
         lines = [answer.render_line(y).text.rstrip() for y in range(answer.size.height)]
         assert 95 < max(map(len, lines)) <= 100
+        await chat.pilot.resize_terminal(80, 24)
+        await chat.until(lambda: chat.app.chat.transcript.size.width < 80)
+        width = answer.content_size.width
+        assert not chat.app.chat.transcript.show_vertical_scrollbar
+        await chat.ask("echo " + "line\n" * 40)
+        bar = chat.app.chat.transcript.vertical_scrollbar.region
+        assert bar.width and answer.content_size.width == width, "the scrollbar wraps nothing again"
+        assert answer.content_region.right == bar.x - 1, "nor does it touch the text"
 
 
 async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_toast_lies_over_a_question(
