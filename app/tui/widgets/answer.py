@@ -5,7 +5,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from operator import eq
-from typing import get_args
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -27,7 +26,7 @@ from app.tui.widgets.message import Message
 from app.tui.widgets.notices import copy
 from app.tui.widgets.wrapping import Line, Run, Styles
 
-MARK_CLASSES: dict[Mark, str] = {mark: f"mark--{mark}" for mark in get_args(Mark)}
+MARK_CLASSES: dict[Mark, str] = {"accepted": "mark--accepted", "bonus": "mark--bonus"}
 """Component classes; chat.tcss gives accepted text an underline and slants bonus text."""
 
 STATS, THOUGHT, SELECTED = "answer--stats", "answer--thought", "screen--selection"
@@ -215,9 +214,9 @@ class Answer(Message):
     def _with_mark(self, run: Run) -> list[Run]:
         """Mark a run, but not the blanks at its ends, which would be underlined."""
         mark = self.pieces[min(bisect_right(self._mark_ends, run.at), len(self.pieces) - 1)].mark
-        text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
-        if mark == "plain":
+        if mark not in MARK_CLASSES:
             return [run]
+        text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
         parts = run.split(len(text) - len(text.lstrip(" ")), len(text.rstrip(" ")))
         return [part._replace(styles=styles) if part.text.strip(" ") else part for part in parts]
 
