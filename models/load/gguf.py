@@ -12,21 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-from tokenizers import Tokenizer, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
 
 from models.errors import BadChoice, BrokenFiles, reason_of
 from models.load.gguf_file import DAMAGE, Metadata, read_gguf
 from models.load.gguf_numbers import GROUP
+from models.load.gguf_tokenizer import tokenizer_of
 
 ROPE_FACTORS = "rope_freqs.weight"
 """By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
 ENDS = ("<end_of_turn>", "<|eot_id|>", "<|im_end|>")
 """Tokens that end an answer, known to llama.cpp by their names."""
-SPLITS = {"gpt-2": pre_tokenizers.ByteLevel(add_prefix_space=False),
-          "smollm": pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
-                                             pre_tokenizers.ByteLevel(add_prefix_space=False)])}  # fmt: skip
-"""By `tokenizer.ggml.pre`: pre-tokenizers that transformers does not know."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[metadata.architecture]
-    tokenizer, tensors = _tokenizer(metadata, path), read()
+    tokenizer, tensors = tokenizer_of(metadata, path), read()
     factors = tensors.arrays.pop(ROPE_FACTORS, None)
     weights = {_name(name, architecture, path): array for name, array in tensors.arrays.items()}
     weights = _as_mlx(weights, architecture, metadata)
@@ -224,39 +219,3 @@ def _quantized(weights: Mapping[str, mx.array]) -> dict[str, int]:
     layers = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
     words = {layer: weights[f"{layer}.weight"].shape[-1] for layer in layers}
     return {layer: 32 * words[layer] // (weights[f"{layer}.scales"].shape[-1] * GROUP) for layer in layers}
-
-
-def _tokenizer(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
-    """The tokenizer, by transformers' GGUF conversion."""
-    from transformers.integrations.gguf import gguf_tokenizer_mapping as mapping
-
-    described = {
-        name: metadata.get(f"tokenizer.{key}")
-        for key, name in mapping.GGUF_TOKENIZER_MAPPING["tokenizer"].items()
-        if f"tokenizer.{key}" in metadata
-    }
-    kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
-    if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
-        raise BadChoice(
-            f"{path} has a tokenizer that is not supported in GGUF files: {kind}, {split}. "
-            "Use an MLX or safetensors version of the model."
-        )
-    backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]
-    if split in SPLITS:
-        backend.pre_tokenizer = SPLITS[split]
-    special = {
-        f"{name}_token": described["tokens"][metadata.get(f"tokenizer.ggml.{key}_token_id")]
-        for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
-        if f"tokenizer.ggml.{key}_token_id" in metadata
-    }
-    if "bos_token" in special and metadata.get("tokenizer.ggml.add_bos_token", kind == "llama"):
-        bos = special["bos_token"]
-        backend.post_processor = processors.TemplateProcessing(
-            single=f"{bos} $A", pair=f"{bos} $A {bos} $B", special_tokens=[(bos, backend.token_to_id(bos))]
-        )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        chat_template=metadata.get("tokenizer.chat_template", "") or None,
-        clean_up_tokenization_spaces=False,
-        **special,
-    )

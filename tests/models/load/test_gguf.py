@@ -77,6 +77,17 @@ def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     assert chat == "<|start|>hello<|end|>"
 
 
+def test_a_token_is_found_whole_where_llama_cpp_finds_it_and_rows_without_one_have_none(tmp_path):
+    for pre, world in (("smollm", ["Ġw", *"orld"]), ("llama-bpe", ["Ġworld"])):
+        write_gguf(tmp_path / "model.gguf", "llama", Kind.F16, pre=pre)
+        with opened(tmp_path / "model.gguf") as checkpoint:
+            tokenizer = load_tokenizer(checkpoint.folder)
+        ids = tokenizer.encode("<｜User｜>hello world")
+        assert [TOKENS[i] for i in ids] == ["<｜User｜>", "hello", *world]
+        assert tokenizer.decode(ids, skip_special_tokens=True) == "hello world"
+        assert sorted(tokenizer.get_vocab().values()) == list(range(TOKENS.index("Ġworld") + 1))
+
+
 def test_an_answer_ends_at_the_end_of_the_turn_too(tmp_path):
     write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
     pair = load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))

@@ -16,8 +16,8 @@ from models.load.gguf import ARCHITECTURES, NAMES
 
 MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
 TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
-TOKENS += ["<turn>", "<end_of_turn>"]
-TOKENS += [f"<spare{i}>" for i in range(288 - len(TOKENS))]
+TOKENS += ["<turn>", "<end_of_turn>", "<｜User｜>", "Ġworld"]
+TOKENS += [f"[PAD{i}]" for i in range(len(TOKENS), 288)]
 SHAPE: dict[str, Any] = {
     "hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "num_attention_heads": 2,
     "num_key_value_heads": 1, "rms_norm_eps": 1e-5, "rope_theta": 5000.0, "max_position_embeddings": 64,
