@@ -120,6 +120,9 @@ def command(
 
         request = TrainRequest(tokens, tuple(places), hours, bits, layers, width, base)
         work = WORKS[kind](Workshop(spec, kind), request)
+        for note in work.notes:
+            line.clear()
+            talk(note)
         if dry_run:
             line.show("Measuring what it takes ...")
             data(work.estimate())

@@ -38,14 +38,16 @@ class Fitting(Work):
 
     Raises:
         UnsupportedModel: no drafter of this kind can be made for the target.
+        ModelsError: a place that the request names has no text.
     """
 
     def __init__(self, shop: Workshop, kind: Kind, request: TrainRequest):
         self._shop, self._kind, self._request = shop, kind, request
         self._tokens = request.tokens or TOKENS
-        self._job = Job(
-            shop.target, kind, self._texts(request.texts), shop.unfinished, self._tokens, request.hours
-        )
+        found = [read_texts(place, listed(place)) for place in map(Path, request.texts)]
+        self.notes = [note for _, notes in found for note in notes]
+        given = [text for texts, _ in found for text in texts]
+        self._job = Job(shop.target, kind, self._texts(given), shop.unfinished, self._tokens, request.hours)
         self._module: nn.Module | None = None
         self._acceptance: Sequence[float] = ()
 
@@ -102,15 +104,13 @@ class Fitting(Work):
             )
         )
 
-    def _texts(self, places: Iterable[str]) -> Iterator[Text]:
-        """The training texts: those of these folders and files, then chats that the target writes, if it can.
-
-        Raises:
-            ModelsError: a place has no text, or there is none, and the target cannot write chats.
-        """
+    def _texts(self, given: Iterable[str]) -> Iterator[Text]:
+        """The training texts: the user's, then chats that the target writes; BadChoice if it cannot, and none
+        is given."""
         read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
         passages: list[Sequence[int]] = []
-        for text in self._documents(places):
+        for each in given:  # tokenized when its turn comes: there may be far more than are wanted
+            text = Text(list(self._shop.tokenizer.encode(each, add_special_tokens=False)))
             passages += [text.tokens[i : i + PASSAGE] for i in range(0, len(text.tokens), PASSAGE)]
             yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)
         try:
@@ -129,8 +129,3 @@ class Fitting(Work):
                 tokens = text.tokens[first : first + longest]
                 if len(tokens) >= SHORTEST:
                     yield Text(tokens, max(0, text.begin - first), text.greedy)
-
-    def _documents(self, places: Iterable[str]) -> Iterator[Text]:
-        """Each is tokenized when its turn comes: there may be far more than are wanted."""
-        for text in [text for place in map(Path, places) for text in read_texts(place, listed(place))[0]]:
-            yield Text(list(self._shop.tokenizer.encode(text, add_special_tokens=False)))

@@ -64,6 +64,9 @@ class Pace:
 class Work(ABC):
     """The training of one drafter for one target."""
 
+    notes: Sequence[str] = ()
+    """On what it will not learn from."""
+
     @abstractmethod
     def estimate(self) -> str:
         """The time and disk space it would take, as lines for the user."""

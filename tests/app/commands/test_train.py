@@ -251,12 +251,14 @@ def test_the_time_left_for_texts_ends_with_the_limit(
 
 
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()
     for i in range(12):
         (texts / f"{i}.txt").write_text(f"{chr(97 + i)}" * 60 + " abc" * 10)
+    (texts / "long.txt").write_text("z" * 5000)
+    monkeypatch.setattr("models.documents.folder.LARGEST_FILE", 4000)
     honest, begun = job.study.study, []
 
     def study(target, text):
@@ -269,6 +271,7 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
     given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
     assert main(given) == 130
+    assert "1 of the documents cannot be read, such as" in capfd.readouterr().err
     assert main(given) == 0
     assert begun[6] == begun[4], "the file that was not finished is read again, and no other"
     kept = [begun[0], *begun[1:4], *begun[6:]]
