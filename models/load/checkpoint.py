@@ -1,7 +1,7 @@
 """A model's files before loading: a folder in mlx-lm's format, or a GGUF file (`gguf.py`)."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx_lm.utils import dequantize_model, load_model
+from mlx_lm.tokenizer_utils import TokenizerWrapper
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
 
 from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.ranks import Ranks
@@ -18,6 +19,7 @@ from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, i
 from models.load.configuration import rope_settings
 from models.load.gguf import unpack
 from models.load.ranks import split
+from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
 from models.pairs.folder import bytes_by_dtype, check_config, read_json
 
 KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
@@ -81,6 +83,14 @@ class Checkpoint:
         except Exception as error:
             raise trouble(self.path, error) from error
         return model, config
+
+    def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
+        """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""
+        try:
+            # mlx-lm has merged the end tokens of generation_config.json into `config`.
+            return load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+        except Exception as error:
+            raise tokenizer_trouble(self.path, error) from error
 
 
 def on_cpu() -> bool:

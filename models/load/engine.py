@@ -13,7 +13,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
 from mlx_lm.tokenizer_utils import TokenizerWrapper
-from mlx_lm.utils import load_tokenizer, maybe_set_recommended_wired_limit
+from mlx_lm.utils import maybe_set_recommended_wired_limit
 
 from mlx_spec import Engine
 from mlx_spec.drafters import Drafter
@@ -31,7 +31,6 @@ from models.load.configuration import context_limit
 from models.load.draft_model import foreign_drafter, model_drafter
 from models.load.drafters import load_drafters
 from models.load.ranks import check_drafters, check_same, join, look_after
-from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
@@ -96,11 +95,7 @@ def _load(
     room = check_memory([*files, *heads], capacity(), as_float32=on_cpu(), macs=ranks.size if ranks else 1)
     maybe_set_recommended_wired_limit()
     target, config = first.load(as_float32=on_cpu(), ranks=ranks)
-    try:
-        # mlx-lm has merged the end tokens of generation_config.json into `config`.
-        tokenizer = load_tokenizer(first.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
-    except Exception as error:
-        raise tokenizer_trouble(first.path, error) from error
+    tokenizer = first.tokenizer(config)
     # Lookup first: it costs nothing. A draft model replaces recycling and lookahead, which predict worse.
     drafters: list[Drafter] = [LookupDrafter()]
     if spec.draft is None:

@@ -9,14 +9,11 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
-from mlx_lm.tokenizer_utils import TokenizerWrapper
-from mlx_lm.utils import load_tokenizer
 
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
 from models.load.checkpoint import on_cpu, opened
 from models.load.engine import capacity, check_memory
-from models.load.tokenizers import LOCAL_ONLY
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import target_name
@@ -39,8 +36,7 @@ class Workshop:
         with opened(self.path) as files:
             check_memory([files], capacity(), as_float32=on_cpu())
             self.target, self.config = files.load(as_float32=on_cpu())
-            ends = self.config.get("eos_token_id")
-            self.tokenizer: TokenizerWrapper = load_tokenizer(files.folder, LOCAL_ONLY, eos_token_ids=ends)
+            self.tokenizer = files.tokenizer(self.config)
         self.name = target_name(spec.target)
         self.folder = own_drafters_folder() / self.name / kind
         """For the finished drafter."""

@@ -1,6 +1,7 @@
 """`train`: from a target to a drafter that every command uses."""
 
 import json
+import shutil
 from pathlib import Path
 
 import mlx.core as mx
@@ -207,6 +208,16 @@ def test_what_makes_no_sense_is_refused_by_name(
     given = arguments.format(target=tiny_pair.target, head=head, odd=odd).split()
     assert main(["train", *given]) == 2
     assert wanted in capfd.readouterr().err
+
+
+def test_a_tokenizer_that_needs_its_own_code_is_refused(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = shutil.copytree(tiny_pair.target, tmp_path / "target")
+    own = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["tokenization_own.Own", None]}}
+    (target / "tokenizer_config.json").write_text(json.dumps(own))
+    assert main(["train", str(target), "--dry-run"]) == 2
+    assert "code from model repositories is never executed here" in capfd.readouterr().err
 
 
 def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
