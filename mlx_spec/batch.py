@@ -197,3 +197,5 @@ class Batch:
         more = round_up(end, CAPACITY_STEP) - self.tokens.shape[1]
         if more > 0:
             self.tokens = mx.pad(self.tokens, [(0, 0), (0, more)])
+            # Rows grow too: MLX keeps the smaller buffers that they leave, which nothing fits into again.
+            mx.clear_cache()
