@@ -191,6 +191,15 @@ def rearranged(x: mx.array, order: Sequence[int]) -> mx.array:
     return x[mx.array(list(order))]
 
 
+def last_of_each(keys: Int[mx.array, " n"]) -> Int[mx.array, " n"]:
+    """For each key the place of its last occurrence.
+
+    To write by keys that occur twice: on a GPU either value may remain, and of a row a part of each.
+    """
+    places = mx.arange(keys.shape[0])
+    return mx.where(keys[:, None] == keys, places, -1).max(axis=1)
+
+
 def _places(x: mx.array, start: mx.array, count: int, axis: int) -> mx.array:
     places = start[:, None] + mx.arange(count)
     shape = [x.shape[0], *(count if i == axis else 1 for i in range(1, x.ndim))]

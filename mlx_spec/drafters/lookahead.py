@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, last_of_each
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Texts
 from mlx_spec.verify.batch import BatchVerifier
@@ -92,8 +92,12 @@ class LookaheadDrafter(Drafter):
         return Draft(tokens, reach, mx.broadcast_to(mx.array([parents], mx.int32), tokens.shape))
 
     def _keep(self, grams: mx.array) -> None:
-        """Store n-grams `[n, ngram]`, each in place of one with the same first two tokens, else the next."""
+        """Store n-grams `[n, ngram]`, each in place of one with the same first two tokens, else the next.
+
+        Of several with the same first token the last one is stored.
+        """
         assert self._known is not None
+        grams = grams[last_of_each(grams[:, 0])]
         keys, tokens = grams[:, 0], grams[:, 1:]
         alike, turn = self._known[keys, :, 0] == tokens[:, :1], self._turn[keys]
         found = alike.any(axis=1)

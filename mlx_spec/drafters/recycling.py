@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, last_of_each
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.target.model import Model
@@ -105,8 +105,12 @@ class RecyclingDrafter(Drafter):
 
     def _keep(self, before: mx.array, last: mx.array, follows: mx.array) -> None:
         """Store that `follows` came after `last` and after the pair `before`, `last`: `[b, n]` each."""
-        self._pairs[_place(before, last)] = mx.stack([before, follows], axis=-1)
-        self._next[last] = follows
+        before, last, follows = (x.reshape(-1) for x in (before, last, follows))
+        if not last.size:
+            return
+        places = _place(before, last)
+        self._pairs[places] = mx.stack([before, follows], axis=-1)[last_of_each(places)]
+        self._next[last] = follows[last_of_each(last)]
 
 
 def _place(before: mx.array, last: mx.array) -> mx.array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -70,3 +71,25 @@ def proposed(engine: Engine, ids: list[int], drafter: str, **options) -> list[Pr
             found.append(Proposed(list(written), read, np.stack(next(given))))
         written += read.tokens
     return found
+
+
+class Written:
+    """A table that is not changed. On a GPU either of two values written to one place may remain."""
+
+    def __init__(self, table: mx.array):
+        self._table = table
+        self._written: list[tuple[tuple[int, ...], Any]] = []
+
+    def __getitem__(self, places: Any) -> mx.array:
+        return self._table[places]
+
+    def __setitem__(self, places: Any, rows: mx.array) -> None:
+        columns = places if isinstance(places, tuple) else (places,)
+        where = zip(*(column.tolist() for column in columns), strict=True)
+        self._written = list(zip(where, rows.tolist(), strict=True))  # type: ignore[arg-type]
+
+    def once(self) -> dict[tuple[int, ...], Any]:
+        """What was written last, where no place got two values, and some got theirs twice."""
+        found = dict(self._written)
+        assert len(found) < len(self._written) and all(found[place] == row for place, row in self._written)
+        return found

@@ -10,6 +10,7 @@ from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.verify import batch as verify_batch
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
+from tests.mlx_spec.proposals import Written
 from tests.mlx_spec.tiny_models import (
     VOCAB,
     prompt,
@@ -77,6 +78,14 @@ def test_a_column_of_the_window_becomes_an_n_gram_of_its_first_token():
     for begins, guess in columns.items():
         path = [*ids, *dict.fromkeys((first[0], begins)), guess]
         assert drafter._known[begins, 0].tolist() == [guess, *reference(target, path, 1)]
+
+
+def test_of_n_grams_with_one_first_token_in_a_pass_the_last_is_stored_everywhere():
+    drafter = LookaheadDrafter(ngram=3)
+    drafter._known, drafter._turn = Written(mx.zeros((9, 3, 2), mx.int32)), Written(mx.zeros((9,), mx.int32))  # type: ignore[assignment]
+    drafter._keep(mx.array([[5, 1, 2], [4, 1, 2], [5, 0, 4], [5, 3, 4]]))
+    assert drafter._known.once() == {(5, 0): [3, 4], (4, 0): [1, 2]}  # type: ignore[union-attr]
+    assert drafter._turn.once() == {(5,): 1, (4,): 1}  # type: ignore[attr-defined]
 
 
 def test_auto_leaves_to_others_what_drafts_by_name_only():

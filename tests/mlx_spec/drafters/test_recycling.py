@@ -6,11 +6,14 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter, _place
 from mlx_spec.target.model import Model
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.proposals import draft_after
+from tests.mlx_spec.proposals import Written, draft_after
 from tests.mlx_spec.tiny_models import prompt, ragged, settled, text, tiny_llama, tokens
+
+NOTHING = Output(mx.zeros((1, 0, 0)))
+"""Of a pass over a prompt."""
 
 
 @pytest.mark.parametrize(
@@ -33,12 +36,21 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
     drafter.meet(Model(tiny_llama(0)))
     a, b, c, d, e, unseen = 3, 4, 5, 6, 7, 8
     read = [a, b, c, d, b, e, a, d]
-    drafter.observe(Pass(mx.array([read]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
+    drafter.observe(Pass(mx.array([read]), Length.exact(0)), NOTHING, None)
 
     drafter.begin([read], [[]])
     assert draft_after(drafter, [a, b], 2) == [c, d]
     assert draft_after(drafter, [d, b], 2) == [e, a]
     assert draft_after(drafter, [unseen, b], 2) == [e, a]
+
+
+def test_what_is_written_to_one_place_in_one_go_is_the_same_everywhere():
+    drafter = RecyclingDrafter()
+    drafter.meet(Model(tiny_llama(0)))
+    drafter._next, drafter._pairs = Written(drafter._next), Written(drafter._pairs)  # type: ignore[assignment]
+    drafter.observe(Pass(mx.array([[3, 4, 5, 3, 4, 6], [3, 4, 7, 4, 8, 9]]), Length.exact(0)), NOTHING, None)
+    pair = _place(mx.array(3), mx.array(4)).item()
+    assert drafter._next.once()[4,] == 8 and drafter._pairs.once()[pair,] == [3, 7]  # type: ignore[attr-defined]
 
 
 def test_in_a_tree_of_another_drafter_a_token_is_behind_its_parent_and_not_behind_the_one_before_it():
@@ -50,7 +62,7 @@ def test_in_a_tree_of_another_drafter_a_token_is_behind_its_parent_and_not_behin
     gained = mx.array([[3, 3, 3]])
     p = Pass(mx.array([[3, 4, 5, 6]]), Length.exact(1), draft, Tree.of(draft))
     drafter.observe(p, Output(logits), Verdict(mx.array([0]), gained, gained))
-    drafter.observe(Pass(mx.array([[9, 6, 7]]), Length.exact(0)), Output(mx.zeros((1, 0, 0))), None)
+    drafter.observe(Pass(mx.array([[9, 6, 7]]), Length.exact(0)), NOTHING, None)
     assert draft_after(drafter, [4, 6], 1) == [12]
     assert draft_after(drafter, [5, 6], 1) == [7]
 
