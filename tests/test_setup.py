@@ -31,6 +31,17 @@ OLD_PYTHON = """#!/bin/sh
 echo "Python 3.9.6"
 """
 
+PYTHON_FOR_INTEL = f"""#!/bin/sh
+[ "$1" = -c ] || exec "{sys.executable}" "$@"
+exec "{sys.executable}" -c "import platform
+platform.system, platform.machine = lambda: 'Darwin', lambda: 'x86_64'
+$2"
+"""
+
+UNAME_OF_A_MAC = """#!/bin/sh
+[ "$1" = -s ] && echo Darwin || echo arm64
+"""
+
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
@@ -119,15 +130,31 @@ def test_an_environment_whose_python_is_gone_is_made_again(clone: Path) -> None:
     assert (clone / ".venv" / "bin" / "python").exists()
 
 
-def test_an_old_python_is_refused_with_what_to_do(clone: Path) -> None:
-    tool(clone, "python3", OLD_PYTHON)
+@pytest.mark.parametrize(
+    ("python", "found"), [(OLD_PYTHON, "Python 3.9.6"), (PYTHON_FOR_INTEL, "Python 3.")], ids=["old", "Intel"]
+)
+def test_a_python_that_mlx_does_not_run_on_is_refused_with_what_to_do(
+    clone: Path, python: str, found: str
+) -> None:
+    tool(clone, "python3", python)
     for name in ("make", "sh", "dirname", "cat", "cksum", "uname", "rm"):
         (clone / "tools" / name).symlink_to(shutil.which(name) or name)
     result = make(clone, "setup", path="")
     assert result.returncode != 0
-    assert "Python 3.11 or newer is needed, found Python 3.9.6" in result.stderr
+    assert "Python 3.11 or newer is needed, on a Mac one for Apple silicon; found " + found in result.stderr
     assert "uv" in result.stderr
     assert not (clone / ".venv").exists()
+
+
+def test_a_mac_too_old_for_mlx_is_refused_before_anything_is_fetched(clone: Path) -> None:
+    tool(clone, "uv", UV)
+    tool(clone, "uname", UNAME_OF_A_MAC)
+    tool(clone, "sw_vers", "#!/bin/sh\necho 13.7.8\n")
+    refused = make(clone, "setup")
+    assert refused.stderr.startswith("mlx-spec: MLX needs macOS 14 or newer, this is macOS 13.7.8.\n")
+    assert refused.returncode and not calls(clone)
+    tool(clone, "sw_vers", "#!/bin/sh\necho 26.1\n")
+    assert make(clone, "setup").stderr == ONE_LINE
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(clone: Path) -> None:
