@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import mlx.nn as nn
@@ -81,7 +82,9 @@ def load_drafters(
         if spec.draft == drafter_source(str(folder)):
             continue  # it was named as the pair's draft
         if kind in DRAFT_MODELS and spec.draft is not None:
-            notes.append(f"This pair has a draft model. To use yours in its place: --drafter {folder}")
+            # On a Mac it lies in "Application Support".
+            place = quote(str(folder))
+            notes.append(f"This pair has a draft model. To use yours in its place: --drafter {place}")
         elif kind not in named:
             try:
                 room = _take(folder, room)

@@ -115,12 +115,15 @@ def test_a_target_s_own_drafters_take_part_and_a_named_one_takes_the_place_of_it
     assert "medusa" not in names(load(resolve(target=str(pair[1]), draft="none")))
 
 
-def test_an_own_draft_model_drafts_where_the_pair_has_none(pair: tuple[Path, Path]) -> None:
+def test_an_own_draft_model_drafts_where_the_pair_has_none(
+    pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "Application Support"))
     own = make_model(own_drafters_folder() / "target" / "model", seed=3, num_hidden_layers=1)
     make_tokenizer(own)
     alone = load(resolve(target=str(pair[0]), draft="none"))
     assert "model" in names(alone)
     assert answer(alone, "model") == (answer(alone, "none")[0], {"model"})
     paired = load(resolve(target=str(pair[0]), draft=str(pair[1])))
-    assert names(paired).count("model") == 1 and f"--drafter {own}" in paired.notes[0]
+    assert names(paired).count("model") == 1 and f"--drafter '{own}'" in paired.notes[0]
     assert not load(resolve(target=str(pair[0]), drafters=[str(own)])).notes
