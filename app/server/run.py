@@ -1,6 +1,7 @@
 """Starts and ends the server: sockets, the engine process, signals."""
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Collection
@@ -82,6 +83,7 @@ def run_server(
             data(f"Serving {pair.name} at {_url(sockets[0])}/v1 (Ctrl+C ends it)")
             await server.serve(sockets)
 
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of clients that left amid their answer
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         asyncio.run(serve())

@@ -83,3 +83,17 @@ def test_on_one_of_several_macs_the_engines_death_ends_the_server(tmp_path: Path
     with running(tmp_path, [], program=SCRIPTED, MLX_RANK="0") as server:
         assert server.chat("crash").status == 503 and server.process.wait(20)
     assert "Start all of them again." in server.lines[-1]
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_burst_leaves_no_word_in_the_log(
+    tiny_server: RunningServer,
+) -> None:
+    """The answers after the first are complete by then, so they are written without a pause."""
+    begun = len(tiny_server.lines)
+    asked = chat_body("hello", n=32, max_tokens=12, stream=True)
+    for _ in range(3):
+        with tiny_server.asking(PATH, asked) as connection:
+            while b'"index": 1, "delta": {"content"' not in connection.recv(65_536):
+                pass
+    tiny_server.wait_for("num_requests_running", 0)
+    assert not [line for line in tiny_server.lines[begun:] if "socket" in line]
