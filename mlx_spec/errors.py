@@ -33,7 +33,19 @@ class OutOfRange(BadOption):
 
 
 class ContextFull(SpecError):
-    """The prompt does not fit into the model's context."""
+    """The prompt does not fit into the model's context.
+
+    The server's clients look for the words and numbers of its first sentence, to shorten a conversation and
+    go on.
+    """
+
+    def __init__(self, length: int, limit: int, hint: str = "Shorten the prompt.") -> None:
+        super().__init__(length, limit, hint)
+        self.length, self.limit, self.hint = length, limit, hint
+
+    def __str__(self) -> str:
+        what = f"The prompt is too long: {self.length} tokens > {self.limit}"
+        return f"{what}, the model's maximum context length. {self.hint}"
 
 
 class UnsupportedModel(SpecError):

@@ -87,9 +87,7 @@ class Rows:
         if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= limit:
-            # The server's clients look for these words and numbers, to shorten a conversation and go on.
-            what = f"The prompt is too long: {len(prompt)} tokens > {limit}"
-            raise ContextFull(f"{what}, the model's maximum context length. Shorten the prompt.")
+            raise ContextFull(len(prompt), limit)
         given = [token_ids(document, "a document", vocab) for document in documents]
         drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)

@@ -16,9 +16,9 @@ from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
 from app.engine.tool_calls import ToolCallReader
 from app.engine.turn import Turn
-from app.shell.errors import BadInput
 from app.shell.machine import device_name, versions
 from app.shell.runtime import blas
+from mlx_spec.errors import ContextFull
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
 
@@ -175,12 +175,8 @@ class Session:
         limit = self._pair.context_limit
         room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - len(begun)
         ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools)
-        length = len(ids) + len(begun)
-        if max_tokens is not None and length >= limit and messages[0]["role"] == "system":
-            raise BadInput(
-                f"The prompt has {length} tokens with the chat's instructions, and the model's context holds "
-                f"{limit}. Shorten the instructions or the prompt."
-            )
+        if (length := len(ids) + len(begun)) >= limit and messages[0]["role"] == "system":
+            raise ContextFull(length, limit, "Shorten the chat's instructions or the prompt.")
         return [*ids, *begun], dropped
 
     def difference(

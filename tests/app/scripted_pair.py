@@ -72,7 +72,7 @@ class ScriptedRows:
     ) -> Text:
         engine = self._engine
         if len(prompt) >= engine.context_limit:
-            raise ContextFull(f"The prompt has {len(prompt)} tokens.")
+            raise ContextFull(len(prompt), engine.context_limit)
         engine.prompts.append(list(prompt))
         engine.options.append(options)
         engine.documents.append([list(d) for d in documents])

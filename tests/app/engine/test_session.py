@@ -9,6 +9,7 @@ from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, Tu
 from app.engine.protocol import Answer
 from app.engine.session import Message, Session
 from app.shell.errors import BadInput
+from mlx_spec.errors import ContextFull
 from mlx_spec.types import Options
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
@@ -176,7 +177,7 @@ def test_a_last_message_that_does_not_fit_stays_and_instructions_that_fill_the_c
     session, _ = scripted_session("ok", context_limit=20)
     ids, dropped = session.prompt_ids(long_history(3, "y" * 50), 4)
     assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 6)
-    with pytest.raises(BadInput, match="has 30 tokens with the chat's instructions.*holds 20"):
+    with pytest.raises(ContextFull, match="30 tokens > 20.*Shorten the chat's instructions"):
         session.prompt_ids([{"role": "system", "content": "z" * 14}, *USER], 4)
 
 

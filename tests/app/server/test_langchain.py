@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.app.server.running_server import RunningServer
 
 
@@ -31,6 +33,17 @@ def test_langchain_gets_the_texts_that_others_get_whole_streamed_in_a_batch_and_
         for each in said
     ]
     assert OpenAI(**settings(tiny_server, model="target", **asked)).batch(said) == raw
+
+
+def test_langchain_knows_a_prompt_that_is_too_long(tiny_server: RunningServer) -> None:
+    """Agents shorten their conversation at this error."""
+    from langchain_core.exceptions import ContextOverflowError
+    from langchain_openai import ChatOpenAI
+
+    for responses in (False, True):
+        chat = ChatOpenAI(**settings(tiny_server, model="target", use_responses_api=responses))
+        with pytest.raises(ContextOverflowError, match="prompt is too long"):
+            chat.invoke("word " * 6000)
 
 
 def test_langchain_reads_calls_of_tools_and_sends_back_what_they_gave(scripted_server: RunningServer) -> None:
