@@ -107,7 +107,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         drafter = "" if narrow else f"{one_line(played.drafter) if played.drafted else '–':10.10} "
         right = f"{played.accepted}/{played.draft_length}" if played.drafted else ""
         head = f"{number:>4} {played.seconds * 1000:>6.1f} ms  {drafter}{right:<5} "
-        return Content.assemble((head, "$foreground 70%"), round_text(played))
+        return Content.assemble((head, "$text-muted"), round_text(played))
 
     def _describe(self) -> None:
         chosen, log = self.chosen, self.answer
