@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from textual.app import App, ComposeResult
@@ -12,13 +13,13 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from app.engine.events import Mark, Piece
-from app.tui.widgets.answer import MARK_CLASSES, Answer
+from app.tui.widgets.answer import Answer
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 TEXT = "# Head\n\n" + "".join(
     f"- line {n} **日本** and words that are broken at `this` width\n" for n in range(3)
 )
-MARKS: list[Mark] = list(MARK_CLASSES)
+MARKS: list[Mark] = list(get_args(Mark))
 SHOWN = "Head " + " ".join(f"• line {n} 日本 and words that are broken at this width" for n in range(3))
 
 CODE = """\
