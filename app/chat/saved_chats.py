@@ -1,6 +1,7 @@
 """Commands on the saved chats: list, rename, archive, delete, export. The history's thread does the work."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -117,7 +118,7 @@ class SavedChats:
         if not file:
             return await asyncio.to_thread(lambda: write(free_file(self._exports, chat, kind)))
         place = plain_file(file)
-        if place.is_file() and not await self._may_replace(place):
+        if os.path.isfile(place) and not await self._may_replace(place):
             return f"Nothing was written: {place} is as it was."
         return await asyncio.to_thread(write, place)
 

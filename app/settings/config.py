@@ -3,6 +3,7 @@
 A mistake in the file never keeps the program from starting: the default holds, and the mistake is named.
 """
 
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -143,7 +144,7 @@ def _documents(value: object) -> list[str]:
 def _folder(value: object) -> str:
     if (text := _text(value)) == AUTO:
         return text
-    if not (folder := written_out(text)).is_dir():
+    if not os.path.isdir(folder := written_out(text)):
         raise ValueError("there is no such folder")
     return str(folder.absolute())
 

@@ -200,6 +200,7 @@ def test_exports_go_to_the_folder_that_is_set_or_the_one_of_downloads_or_documen
     assert read_config().export_folder == usual[0]
     write(f"exports = '{usual[1]}'")
     assert read_config().export_folder == usual[1]
-    write("exports = '/absent'")
-    config = read_config()
-    assert config.export_folder == usual[0] and "exports is '/absent'; there is no such" in config.problems[0]
+    for absent in ("/absent", f"/{'x' * 5000}"):
+        write(f"exports = '{absent}'")
+        config = read_config()
+        assert config.export_folder == usual[0] and "there is no such folder" in config.problems[0]

@@ -43,6 +43,7 @@ async def give(chat: Chat, text: str) -> None:
     assert app.is_running and app._exception is None
     app.clear_notifications()
     app.runner.return_to_chat()
+    app.chat.action_back_to_prompt()
     chat.area.clear()
     app.chat.prompt.take_attachments()
     if app.state.editing is not None:

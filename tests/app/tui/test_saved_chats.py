@@ -171,6 +171,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         await opened.noticed(f"Written to {here / 'some.txt'}.")
         await opened.type("/export gone/x.md")
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
+        await opened.type(f"/export {'x' * 300}.md")
+        await opened.until(lambda: "File name too long" in opened.notices[-1])
         (here / "mine.md").write_text("mine")
         for key, outcome in (("n", "mine.md is as it was"), ("y", f"Written to {here / 'mine.md'}")):
             assert (here / "mine.md").read_text() == "mine"
