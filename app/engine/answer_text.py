@@ -15,7 +15,8 @@ class AnswerText:
     """Tokens in, pieces to show out.
 
     A character may span several tokens (an emoji four; it gets the mark of the last), and a token's text
-    can depend on the tokens before it (`before`: those that the answer goes on from). So text is decoded in
+    can depend on the tokens before it (`before`: those that the answer goes on from; `opened`: text of theirs
+    that belongs to the answer). So text is decoded in
     a window: the tokens decoded last, plus those that wait for the rest of a character. Text that may begin
     a stop text is held.
     """
@@ -25,6 +26,7 @@ class AnswerText:
         decode: Callable[[Sequence[int]], str],
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
+        opened: str = "",
     ) -> None:
         self._decode = decode
         self._stop_texts = stop_texts
@@ -32,11 +34,13 @@ class AnswerText:
         self._waiting: list[int] = []
         self._begins: list[tuple[int, int]] = []
         """Each token, and where its text begins (characters)."""
-        self._decoded = ""
+        self._decoded = opened
         self.shown = 0
         """Characters released as part of the answer."""
         self._held: deque[tuple[int, Mark]] = deque()
         """The end and mark of each piece of text not shown yet."""
+        if opened:
+            self._held.append((len(opened), "plain"))
         self.stopped_at: str | None = None
         """The stop text that was found; the answer ends before it."""
 

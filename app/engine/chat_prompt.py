@@ -4,10 +4,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict  # of typing, pydantic reads it from Python 3.12 on
-
+from app.engine.message import Message, plainer_ones
 from app.shell.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,16 +15,6 @@ if TYPE_CHECKING:
 
 class CancelledWhileReading(Exception):
     """The request was cancelled while its prompt was being built."""
-
-
-class Message(TypedDict):
-    role: str
-    """`system`, `user`, `assistant`, or `tool` for a tool's result."""
-    content: str
-    tool_calls: NotRequired[list[dict[str, Any]]]
-    """The assistant's calls in OpenAI's format, the arguments as an object."""
-    tool_call_id: NotRequired[str]
-    name: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +79,21 @@ def _templated(
 ) -> list[int]:
     if not tokenizer.has_chat_template:
         raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
-    given: dict[str, Any] = {"tools": list(tools)} if tools else {}
-    try:
-        return list(tokenizer.apply_chat_template(list(messages), add_generation_prompt=True, **given))
-    except MemoryError:
-        raise
-    except Exception as error:  # templates fail in any way on what they do not expect, those in Python too
-        if (plainer := _in_plain_order(messages)) != list(messages):
-            return _templated(tokenizer, plainer, tools)
-        why = str(error) or type(error).__name__
-        raise BadInput(f"The model's chat template refuses this conversation: {why}") from error
-
-
-def _in_plain_order(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with its only system message at the beginning, and no two of the user in a row.
-
-    Agents send instructions between messages too, as system messages, which many templates refuse (those of
-    Qwen3.5). They become the user's.
-    """
-    plain: list[Message] = []
-    for message in messages:
-        role = message["role"]
-        if role == "system" and any(earlier["role"] != "system" for earlier in plain):
-            role = "user"
-        if role in ("system", "user") and plain and plain[-1]["role"] == role:
-            plain[-1] = {**plain[-1], "content": f"{plain[-1]['content']}\n\n{message['content']}"}
-        else:
-            plain.append({**message, "role": role})
-    return plain
+    refused: Exception | None = None
+    for plainer in plainer_ones(messages):
+        # gpt-oss has a name of its own for the thought.
+        given = [
+            {**one, "thinking": one["reasoning_content"]} if "reasoning_content" in one else one
+            for one in plainer
+        ]
+        more: dict[str, Any] = {"tools": list(tools)} if tools else {}
+        try:
+            return list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
+        except MemoryError:
+            raise
+        except (
+            Exception
+        ) as error:  # templates fail in any way on what they do not expect, those in Python too
+            refused = refused or error
+    why = str(refused) or type(refused).__name__
+    raise BadInput(f"The model's chat template refuses this conversation: {why}") from refused

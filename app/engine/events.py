@@ -1,7 +1,8 @@
 """The events of an answer: plain values that leave a session, pickled on their way out."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Literal
 
 from mlx_spec.stats import Stats
@@ -44,12 +45,14 @@ class Piece:
 
     text: str
     mark: Mark
+    thought: bool = False
+    """It is of the model's thought, not of its answer; only told apart if the request asks for parts."""
 
 
 def append(pieces: list[Piece], piece: Piece) -> None:
-    """Put a piece at the end, joined with the last one if their marks are the same."""
-    if pieces and pieces[-1].mark == piece.mark:
-        piece = Piece(pieces.pop().text + piece.text, piece.mark)
+    """Put a piece at the end, joined with the last one if they differ in nothing but their text."""
+    if pieces and (pieces[-1].mark, pieces[-1].thought) == (piece.mark, piece.thought):
+        piece = replace(piece, text=pieces.pop().text + piece.text)
     pieces.append(piece)
 
 
@@ -122,6 +125,12 @@ class TextAdded:
     def text(self) -> str:
         return text_of(self.pieces)
 
+    @property
+    def parts(self) -> list[tuple[bool, str]]:
+        """The text in runs: whether each is thought, and the run."""
+        runs = groupby(self.pieces, lambda piece: piece.thought)
+        return [(thought, text_of(pieces)) for thought, pieces in runs]
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -130,6 +139,8 @@ class ToolCall:
     name: str
     arguments: str
     """A JSON object."""
+    id: str = ""
+    """As the model wrote it; most write none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class Answer:
     """The answer ends before the first of them."""
     tools: tuple[dict[str, Any], ...] = ()
     """Functions that the model may call, in OpenAI's format."""
+    parts: bool = False
+    """Tell the thought from the answer, without the marks. False: the text as the model wrote it."""
     whole: bool = False
     """True: a conversation that is too long is refused. False: its oldest messages are left out."""
     likeliest: int | None = None

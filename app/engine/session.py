@@ -7,14 +7,15 @@ from functools import cache
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
+from app.engine.answer_format import OPENING, opened_thought
+from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
-from app.engine.events import PairInfo, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.events import PairInfo, Piece, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
-from app.engine.tool_calls import ToolCallReader
 from app.engine.turn import Turn
 from app.shell.machine import device_name, versions
 from app.shell.runtime import blas
@@ -63,28 +64,38 @@ class Session:
             cancelled: called during prefill and after every round; the text so far stays.
         """
         prompt, options, tokenizer = request.prompt, request.options, self._pair.tokenizer
-        begun_ids = self._encode(request.begun)
         texts = [self._encode(document) for document in request.documents]
         stops = options.stop_tokens | self._pair.stop_tokens
         if isinstance(prompt, FillIn):
             stops |= fill_in_stops(tokenizer)
         options = replace(options, stop_tokens=stops)
-        calls = ToolCallReader(tokenizer, request.tools)
+        reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
         if isinstance(prompt, Count):
             counted = len(chat_ids(tokenizer, prompt.messages, maxsize, tools=request.tools)[0])
-            stats = summarise((), prompt_tokens=counted + len(begun_ids))
+            stats = summarise((), prompt_tokens=counted + len(self._encode(request.begun)))
             yield TurnEnded("", (), "length", options.seed, stats)
             return
         try:
             limit = None if request.whole else options.max_tokens
-            ids, dropped = self.prompt_ids(prompt, limit, begun_ids, cancelled, request.tools)
+            begun_size = len(self._encode(request.begun))
+            ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools)
         except CancelledWhileReading:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
             return
         if dropped:
             yield TurnsDropped(dropped)
-        text = AnswerText(self._decode, request.stop_texts, begun_ids if _is_chat(prompt) else ids)
-        turn = Turn(options, text, calls, self._token_text)
+        opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
+        if begun := request.begun.removeprefix(opened):
+            reader.add([Piece(opened + begun, "plain")])
+        begun_ids = self._encode(begun)
+        ids += begun_ids
+        text = AnswerText(
+            self._decode,
+            request.stop_texts,
+            begun_ids if _is_chat(prompt) else ids,
+            "" if request.begun else opened,
+        )
+        turn = Turn(options, text, reader, self._token_text)
         stats = yield from self._write(turn, ids, options, texts, request, cancelled)
         if tail := turn.end():
             yield tail
@@ -158,26 +169,26 @@ class Session:
         self,
         prompt: Prompt,
         max_tokens: int | None,
-        begun: Sequence[int] = (),
+        begun: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
         tools: Sequence[dict[str, Any]] = (),
     ) -> tuple[list[int], int]:
-        """The token ids of the prompt and `begun`, and the number of oldest messages left out to make room
-        for `max_tokens`, or a quarter of the context if that is less; None: all messages are kept.
+        """The token ids of the prompt, and the number of oldest messages left out to make room for `begun`
+        and `max_tokens`, or a quarter of the context if that is less; None: all messages are kept.
         """
         if isinstance(prompt, str):
-            return [*raw_ids(self._pair.tokenizer, prompt), *begun], 0
+            return raw_ids(self._pair.tokenizer, prompt), 0
         if isinstance(prompt, FillIn):
-            return [*fill_in_ids(self._pair.tokenizer, prompt), *begun], 0
+            return fill_in_ids(self._pair.tokenizer, prompt), 0
         if not _is_chat(prompt):
-            return [*cast("Sequence[int]", prompt), *begun], 0
+            return list(cast("Sequence[int]", prompt)), 0
         messages = cast("Sequence[Message]", prompt)
         limit = self._pair.context_limit
-        room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - len(begun)
+        room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - begun
         ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools)
-        if (length := len(ids) + len(begun)) >= limit and messages[0]["role"] == "system":
+        if (length := len(ids) + begun) >= limit and messages[0]["role"] == "system":
             raise ContextFull(length, limit, "Shorten the chat's instructions or the prompt.")
-        return [*ids, *begun], dropped
+        return ids, dropped
 
     def difference(
         self, prompt: Prompt, options: Options, plain: Sequence[int], drafted: Sequence[int]

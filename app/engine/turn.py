@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.events import (
     DraftRound,
@@ -15,7 +16,6 @@ from app.engine.events import (
     ToolCall,
     merged,
 )
-from app.engine.tool_calls import ToolCallReader
 from app.shell.machine import memory_in_use
 from mlx_spec.types import Likeliness, Options, Round
 
@@ -24,7 +24,7 @@ class Turn:
     """Turns an answer's rounds into events."""
 
     def __init__(
-        self, options: Options, text: AnswerText, calls: ToolCallReader, token_text: Callable[[int], str]
+        self, options: Options, text: AnswerText, calls: AnswerReader, token_text: Callable[[int], str]
     ) -> None:
         self.text = text
         self.tool_calls: tuple[ToolCall, ...] = ()

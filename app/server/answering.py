@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -36,10 +36,19 @@ def server_sent(value: dict[str, Any], event: str = "") -> str:
     return f"{name}data: {json.dumps(value)}\n\n"
 
 
+class Whole(NamedTuple):
+    """A complete answer."""
+
+    text: str
+    thought: str
+    asked: QueuedRequest
+    ended: TurnEnded
+
+
 class Writer(Protocol):
     """Writes a request's answers in an API's format. `index`: the number of the answer in the request."""
 
-    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]: ...
+    def whole(self, answers: Sequence["Whole"]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
     def text(self, index: int, added: TextAdded) -> Iterable[str]: ...
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
@@ -58,10 +67,8 @@ async def respond(
         return AnswerStream(asked, _frames(request, asked, first, writer))
 
 
-async def answered(
-    request: Request, queue: RequestQueue, asks: Sequence[Answer]
-) -> list[tuple[str, QueuedRequest, TurnEnded]]:
-    """The complete answers: each one's text, request and last event. Problem if one fails."""
+async def answered(request: Request, queue: RequestQueue, asks: Sequence[Answer]) -> list[Whole]:
+    """The complete answers. Problem if one fails."""
     with _joined(queue, [replace(ask, streamed=False) for ask in asks]) as asked:
         return await _unless_gone(request, _whole(asked))
 
@@ -94,14 +101,15 @@ class AnswerStream(StreamingResponse):
                 each.leave()
 
 
-async def _whole(asked: Sequence[QueuedRequest]) -> list[tuple[str, QueuedRequest, TurnEnded]]:
-    answers: list[tuple[str, QueuedRequest, TurnEnded]] = []
+async def _whole(asked: Sequence[QueuedRequest]) -> list[Whole]:
+    answers: list[Whole] = []
     for each in asked:
-        text = ""
+        said = {False: "", True: ""}
         while not isinstance(event := await each.next(), TurnEnded):
             if isinstance(event, TextAdded):
-                text += event.text
-        answers.append((text, each, _complete(event)))
+                for thought, text in event.parts:
+                    said[thought] += text
+        answers.append(Whole(said[False], said[True], each, _complete(event)))
     return answers
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import new_id, respond
+from app.server.answering import Whole, new_id, respond
 from app.server.body import only
 from app.server.conversation import Messages, Tools, conversation, described
 from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
@@ -50,6 +50,7 @@ async def chat_completions(request: Request) -> Response:
         documents=body.documents,
         stop_texts=stop_texts(body.stop),
         tools=described(tool.function for tool in tools),
+        parts=True,
         whole=True,
         likeliest=body.likeliest,
     )
@@ -63,8 +64,11 @@ class ChatWriter(OpenAiWriter):
     kind = "chat.completion"
     chunk_kind = "chat.completion.chunk"
 
-    def choice(self, index: int, text: str, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
+    def choice(self, index: int, answer: Whole) -> dict[str, Any]:
+        text, thought, asked, ended = answer
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        if thought:
+            message["reasoning_content"] = thought
         if ended.tool_calls:
             message |= {"content": text or None, "tool_calls": _calls(ended)}
         logprobs = None if asked.request.likeliest is None else chat_logprobs(asked.scored)
@@ -75,7 +79,10 @@ class ChatWriter(OpenAiWriter):
             yield self._delta(index, {"role": "assistant", "content": ""})
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:
-        yield self._delta(index, {"content": added.text}, added.scored)
+        scored = added.scored
+        for thought, text in added.parts or [(False, "")]:
+            yield self._delta(index, {"reasoning_content" if thought else "content": text}, scored)
+            scored = ()
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         self._answers.append((asked, ended))
@@ -101,7 +108,7 @@ class ChatWriter(OpenAiWriter):
 def _calls(ended: TurnEnded) -> list[dict[str, Any]]:
     return [
         {
-            "id": new_id("call_"),
+            "id": call.id or new_id("call_"),
             "type": "function",
             "function": {"name": call.name, "arguments": call.arguments},
         }

@@ -37,6 +37,9 @@ class ChatMessage(Body):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Content = None
     name: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    """Some clients' name of it."""
     tool_calls: list[Call] | None = None
     tool_call_id: str | None = None
 
@@ -65,7 +68,7 @@ def text_of(content: str | Sequence[Part] | None, place: str) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     for number, part in enumerate(content):
-        if part.text is None or part.type not in ("text", "input_text", "output_text"):
+        if part.text is None or part.type not in ("text", "input_text", "output_text", "reasoning_text"):
             raise not_read(part.type, f"{place}[{number}]")
     return "".join(part.text or "" for part in content)
 
@@ -100,6 +103,8 @@ def _message(message: ChatMessage, place: str) -> Message:
         out["name"] = message.name
     if message.tool_call_id is not None:
         out["tool_call_id"] = message.tool_call_id
+    if (thought := message.reasoning_content or message.reasoning) and role == "assistant":
+        out["reasoning_content"] = thought
     if message.tool_calls:
         out["tool_calls"] = [
             called(

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from app.engine.chat_prompt import Count, Message
-from app.engine.events import TextAdded, TurnEnded
+from app.engine.events import TextAdded, ToolCall, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import answered, new_id, respond, server_sent
+from app.server.answering import Whole, answered, new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
@@ -36,6 +36,7 @@ class Block(Part):
     id: str | None = None
     name: str | None = None
     input: dict[str, Any] | None = None
+    thinking: str | None = None
     tool_use_id: str | None = None
     content: "Blocks | None" = None
 
@@ -52,6 +53,10 @@ class ToolChoice(Body):
     type: Annotated[str, only("auto", "none")]
 
 
+class Thinking(Body):
+    type: str
+
+
 class MessagesRequest(Sampling):
     messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
     max_tokens: int
@@ -59,6 +64,7 @@ class MessagesRequest(Sampling):
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
     tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
 
     @property
     def conversation(self) -> list[Message]:
@@ -73,15 +79,16 @@ class CountRequest(MessagesRequest):
 
 async def messages(request: Request) -> Response:
     served, body = await read_asked(request, MessagesRequest)
-    asks, writer = [_ask(served, body)], MessagesWriter(served.name)
+    shows_thought = body.thinking is not None and body.thinking.type != "disabled"
+    asks, writer = [_ask(served, body)], MessagesWriter(served.name, shows_thought=shows_thought)
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 async def count_tokens(request: Request) -> Response:
     """The number of tokens of a conversation, without a pass of the model."""
     served, body = await read_asked(request, CountRequest)
-    ((_, _, ended),) = await answered(request, served.queue, [_ask(served, body, count=True)])
-    return JSONResponse({"input_tokens": ended.stats.prompt_tokens})
+    (counted,) = await answered(request, served.queue, [_ask(served, body, count=True)])
+    return JSONResponse({"input_tokens": counted.ended.stats.prompt_tokens})
 
 
 def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
@@ -100,6 +107,7 @@ def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answ
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(body.tools or ()) if may_call else (),
+        parts=True,
         whole=True,
     )
 
@@ -108,7 +116,7 @@ def _turn(turn: Turn, place: str) -> list[Message]:
     """The turn's messages. Tool results come first, each as a message of its own."""
     if isinstance(turn.content, str):
         return [Message(role=turn.role, content=turn.content)]
-    text, calls, results = "", list[dict[str, Any]](), list[Message]()
+    text, thought, calls, results = "", "", list[dict[str, Any]](), list[Message]()
     for number, block in enumerate(turn.content):
         where = f"{place}.content[{number}]"
         match block.type:
@@ -119,26 +127,39 @@ def _turn(turn: Turn, place: str) -> list[Message]:
             case "tool_result":
                 given = text_of(block.content, f"{where}.content")
                 results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
-            case "thinking" | "redacted_thinking":
-                pass  # reasoning of earlier answers, which templates leave out too
+            case "thinking":
+                thought += block.thinking or ""
+            case "redacted_thinking":
+                pass
             case _:
                 raise not_read(block.type, where)
     own = Message(role=turn.role, content=text)
+    if thought:
+        own["reasoning_content"] = thought
     if calls:
         own["tool_calls"] = calls
     return [*results, own] if text or calls or not results else results
 
 
 class MessagesWriter:
-    def __init__(self, model: str) -> None:
-        self._head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model}
-        self._writes_text = False
-        """The text block has begun."""
+    """`shows_thought`: if False, the thought is left out, as Anthropic does unless it is asked for."""
 
-    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
-        ((text, asked, ended),) = answers
-        blocks = [{"type": "text", "text": text}] if text or not ended.tool_calls else []
-        calls = [{**_tool_use(call.name), "input": json.loads(call.arguments)} for call in ended.tool_calls]
+    def __init__(self, model: str, *, shows_thought: bool) -> None:
+        self._head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model}
+        self._shows_thought = shows_thought
+        self._block: str | None = None
+        """The type of the open block."""
+        self._at = 0
+        """Its index."""
+
+    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
+        ((text, thought, asked, ended),) = answers
+        blocks: list[dict[str, Any]] = []
+        if thought and self._shows_thought:
+            blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
+        if text or not ended.tool_calls:
+            blocks.append({"type": "text", "text": text})
+        calls = [{**_tool_use(call), "input": json.loads(call.arguments)} for call in ended.tool_calls]
         return {
             **self._head, "content": [*blocks, *calls], **_stop(asked, ended), "usage": _usage(ended),
             "timings": timings(ended),
@@ -151,20 +172,31 @@ class MessagesWriter:
         yield _event("ping")
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:
-        if not self._writes_text:
-            self._writes_text = True
-            yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-        yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": added.text})
+        for thought, text in added.parts:
+            if thought and not self._shows_thought:
+                continue
+            field = "thinking" if thought else "text"
+            if self._block != field:
+                yield from self._close()
+                self._block = field
+                more = {"signature": ""} if thought else {}
+                block = {"type": field, field: "", **more}
+                yield _event("content_block_start", index=self._at, content_block=block)
+            yield _event("content_block_delta", index=self._at, delta={"type": f"{field}_delta", field: text})
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
-        if self._writes_text:
-            yield _event("content_block_stop", index=0)
-        for at, call in enumerate(ended.tool_calls, int(self._writes_text)):
-            yield _event("content_block_start", index=at, content_block={**_tool_use(call.name), "input": {}})
+        yield from self._close()
+        for at, call in enumerate(ended.tool_calls, self._at):
+            yield _event("content_block_start", index=at, content_block={**_tool_use(call), "input": {}})
             delta = {"type": "input_json_delta", "partial_json": call.arguments}
             yield _event("content_block_delta", index=at, delta=delta)
             yield _event("content_block_stop", index=at)
         yield _event("message_delta", delta=_stop(asked, ended), usage=_usage(ended), timings=timings(ended))
+
+    def _close(self) -> Iterable[str]:
+        if self._block is not None:
+            yield _event("content_block_stop", index=self._at)
+            self._block, self._at = None, self._at + 1
 
     def end(self) -> Iterable[str]:
         yield _event("message_stop")
@@ -173,8 +205,8 @@ class MessagesWriter:
         yield _event("error", **problem.body(ANTHROPIC_PATHS))
 
 
-def _tool_use(name: str) -> dict[str, Any]:
-    return {"type": "tool_use", "id": new_id("toolu_"), "name": name}
+def _tool_use(call: ToolCall) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id or new_id("toolu_"), "name": call.name}
 
 
 def _stop(asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import new_id, server_sent
+from app.server.answering import Whole, new_id, server_sent
 from app.server.body import Body, only
 from app.server.conversation import Content, text_of
 from app.server.problem import Problem
@@ -73,18 +73,18 @@ class OpenAiWriter:
         self._n = n
         self._answers: list[tuple[QueuedRequest, TurnEnded]] = []
 
-    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
-        counted = [(asked, ended) for _, asked, ended in answers]
-        choices = [self.choice(index, *answer) for index, answer in enumerate(answers)]
+    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
+        counted = [(answer.asked, answer.ended) for answer in answers]
+        choices = [self.choice(index, answer) for index, answer in enumerate(answers)]
         if len(choices) > 1:
             for choice, (_, ended) in zip(choices, counted, strict=True):
                 choice["timings"] = timings(ended)
         return {
             **self._head, "object": self.kind, "choices": choices,
-            "usage": usage(counted, self._n), "timings": timings(answers[0][2]),
+            "usage": usage(counted, self._n), "timings": timings(answers[0].ended),
         }  # fmt: skip
 
-    def choice(self, index: int, text: str, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
+    def choice(self, index: int, answer: Whole) -> dict[str, Any]:
         raise NotImplementedError
 
     def end(self) -> Iterable[str]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, ToolCall, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import new_id, respond, server_sent
+from app.server.answering import Whole, new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
@@ -32,6 +32,9 @@ from app.server.sampling import Sampling, read_asked
 from app.server.service import now
 from app.server.usage import timings, usage
 
+SEALED = "reasoning.encrypted_content"
+"""Codex and others send a thought back only in this field."""
+OUR_SEAL = "mlx-spec:"
 LOGPROBS = "message.output_text.logprobs"
 NOTHING_KEPT = only("", hint=". Nothing is kept here: send the whole conversation as input")
 
@@ -46,6 +49,7 @@ class Item(Body):
     name: str | None = None
     arguments: str = ""
     output: Content = None
+    encrypted_content: str | None = None
 
 
 class ResponseTool(Function):
@@ -83,12 +87,20 @@ class ResponsesRequest(Sampling):
             return (*messages, Message(role="user", content=self.input))
         for number, item in enumerate(self.input):
             for message in _messages(item, f"input[{number}]"):
-                if (calls := message.get("tool_calls")) and messages and messages[-1]["role"] == "assistant":
-                    # Items of one answer: templates expect its text and calls in one message.
-                    messages[-1]["tool_calls"] = [*messages[-1].get("tool_calls", ()), *calls]
+                last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
+                # Items of one answer: templates expect its thought, text and calls in one message.
+                if last and (calls := message.get("tool_calls")):
+                    last["tool_calls"] = [*last.get("tool_calls", ()), *calls]
+                elif last and message["role"] == "assistant" and _is_thought(last):
+                    last["content"] = message["content"]
                 else:
                     messages.append(message)
-        return tuple(messages)
+        return tuple(message for message in messages if not _is_thought(message))
+
+
+def _is_thought(message: Message) -> bool:
+    """Whether the message has a thought only."""
+    return "reasoning_content" in message and not message["content"] and "tool_calls" not in message
 
 
 async def responses(request: Request) -> Response:
@@ -96,8 +108,9 @@ async def responses(request: Request) -> Response:
     # Tools of other types run at OpenAI; the model does not get them.
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
-    asks = [Answer(0, body.messages, options, tools=described(tools), whole=True)]
-    return await respond(request, served.queue, asks, ResponsesWriter(served.name), stream=bool(body.stream))
+    asks = [Answer(0, body.messages, options, tools=described(tools), parts=True, whole=True)]
+    writer = ResponsesWriter(served.name, sealed=SEALED in (body.include or ()))
+    return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
 def _messages(item: Item, place: str) -> Iterable[Message]:
@@ -115,15 +128,24 @@ def _messages(item: Item, place: str) -> Iterable[Message]:
             given = text_of(item.output, f"{place}.output")
             return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
         case "reasoning":
-            return ()  # of earlier answers; templates leave it out too
+            thought = text_of(item.content, f"{place}.content") or _unsealed(item.encrypted_content)
+            return (Message(role="assistant", content="", reasoning_content=thought),) if thought else ()
         case "item_reference":
             why = "Nothing is kept here: send the item itself, as the AI SDK does with store: false."
             raise Problem(400, f"{place} refers to an earlier response. {why}", param=place)
     raise not_read(item.type, place)
 
 
+def _unsealed(sealed: str | None) -> str:
+    """The thought; nothing of what OpenAI encrypted, in a conversation that began there."""
+    return sealed.removeprefix(OUR_SEAL) if sealed and sealed.startswith(OUR_SEAL) else ""
+
+
 class ResponsesWriter:
-    def __init__(self, model: str) -> None:
+    """`sealed`: the thought is repeated in the field that clients send back."""
+
+    def __init__(self, model: str, *, sealed: bool) -> None:
+        self._sealed = sealed
         self._head = {
             "id": new_id("resp_"),
             "object": "response",
@@ -135,16 +157,21 @@ class ResponsesWriter:
             "tool_choice": "auto",
             "tools": [],
         }
-        self._message_id = new_id("msg_")
         self._sequence = -1
+        self._item_id = ""
+        """The open item; empty if none is."""
+        self._is_thought = False
         self._text = ""
+        """The open item's."""
         self._output: list[dict[str, Any]] = []
         self._done: dict[str, Any] = {}
 
-    def whole(self, answers: Sequence[tuple[str, QueuedRequest, TurnEnded]]) -> dict[str, Any]:
-        ((text, asked, ended),) = answers
-        message = [self._message(text)] if text or not ended.tool_calls else []
-        return self._response(asked, ended, [*message, *map(_call, ended.tool_calls)])
+    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
+        ((text, thought, asked, ended),) = answers
+        items = [self._item(new_id("rs_"), thought, is_thought=True)] if thought else []
+        if text or not ended.tool_calls:
+            items.append(self._item(new_id("msg_"), text, is_thought=False))
+        return self._response(asked, ended, [*items, *map(_call, ended.tool_calls)])
 
     def begin(self) -> Iterable[str]:
         nothing = {**self._head, "status": "in_progress", "output": [], "usage": None}
@@ -152,20 +179,16 @@ class ResponsesWriter:
         yield self._event("response.in_progress", response=nothing)
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:
-        if not self._text:
-            opened = {**self._message(""), "status": "in_progress", "content": []}
-            yield self._event("response.output_item.added", output_index=0, item=opened)
-            yield self._part("response.content_part.added", part=_output_text(""))
-        self._text += added.text
-        yield self._part("response.output_text.delta", delta=added.text, logprobs=[])
+        for thought, text in added.parts:
+            if not self._item_id or self._is_thought != thought:
+                yield from self._close()
+                yield from self._open(is_thought=thought)
+            self._text += text
+            more = {} if thought else {"logprobs": []}
+            yield self._part(f"response.{self._kind}.delta", delta=text, **more)
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
-        if self._text:
-            message = self._message(self._text)
-            yield self._part("response.output_text.done", text=self._text, logprobs=[])
-            yield self._part("response.content_part.done", part=_output_text(self._text))
-            yield self._event("response.output_item.done", output_index=0, item=message)
-            self._output.append(message)
+        yield from self._close()
         for call in map(_call, ended.tool_calls):
             at = len(self._output)
             opened = {**call, "status": "in_progress", "arguments": ""}
@@ -205,24 +228,58 @@ class ResponsesWriter:
             "timings": timings(ended),
         }
 
-    def _message(self, text: str) -> dict[str, Any]:
+    @property
+    def _kind(self) -> str:
+        return "reasoning_text" if self._is_thought else "output_text"
+
+    def _open(self, *, is_thought: bool) -> Iterable[str]:
+        self._is_thought, self._text = is_thought, ""
+        self._item_id = new_id("rs_" if is_thought else "msg_")
+        opened = {
+            **self._item(self._item_id, "", is_thought=is_thought), "status": "in_progress", "content": [],
+        }  # fmt: skip
+        yield self._event("response.output_item.added", output_index=len(self._output), item=opened)
+        yield self._part("response.content_part.added", part=_content("", is_thought=is_thought))
+
+    def _close(self) -> Iterable[str]:
+        if not self._item_id:
+            return
+        item = self._item(self._item_id, self._text, is_thought=self._is_thought)
+        more = {} if self._is_thought else {"logprobs": []}
+        yield self._part(f"response.{self._kind}.done", text=self._text, **more)
+        yield self._part("response.content_part.done", part=item["content"][0])
+        yield self._event("response.output_item.done", output_index=len(self._output), item=item)
+        self._output.append(item)
+        self._item_id = ""
+
+    def _item(self, id: str, text: str, *, is_thought: bool) -> dict[str, Any]:  # noqa: A002
+        content = [_content(text, is_thought=is_thought)]
+        if not is_thought:
+            return {
+                "id": id, "type": "message", "role": "assistant", "status": "completed", "content": content,
+            }  # fmt: skip
+        sealed = {"encrypted_content": OUR_SEAL + text} if self._sealed else {}
         return {
-            "id": self._message_id,
-            "type": "message",
-            "role": "assistant",
+            "id": id,
+            "type": "reasoning",
             "status": "completed",
-            "content": [_output_text(text)],
+            "summary": [],
+            "content": content,
+            **sealed,
         }
 
     def _part(self, name: str, **fields: Any) -> str:
-        return self._event(name, item_id=self._message_id, output_index=0, content_index=0, **fields)
+        place = {"item_id": self._item_id, "output_index": len(self._output), "content_index": 0}
+        return self._event(name, **place, **fields)
 
     def _event(self, name: str, **fields: Any) -> str:
         self._sequence += 1
         return server_sent({"type": name, "sequence_number": self._sequence, **fields}, name)
 
 
-def _output_text(text: str) -> dict[str, Any]:
+def _content(text: str, *, is_thought: bool) -> dict[str, Any]:
+    if is_thought:
+        return {"type": "reasoning_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
@@ -231,7 +288,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         "id": new_id("fc_"),
         "type": "function_call",
         "status": "completed",
-        "call_id": new_id("call_"),
+        "call_id": call.id or new_id("call_"),
         "name": call.name,
         "arguments": call.arguments,
     }

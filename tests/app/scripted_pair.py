@@ -21,6 +21,12 @@ class ByteTokenizer:
 
     bos_token: str | None = None
     has_chat_template = True
+    chat_template: str | None = None
+    think_start: str | None = None
+    think_end: str | None = None
+    response_transitions: dict[str, list[tuple[str, str]]] = {}
+    response_initial_state: str | None = None
+    has_tool_calling = False
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         return list(text.encode())

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from app.engine.answer_reader import AnswerReader
 from app.engine.events import Piece, TextAdded, ToolCall, TurnEnded, text_of
 from app.engine.protocol import Answer
-from app.engine.tool_calls import ToolCallReader
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
@@ -42,7 +42,7 @@ class Open(Calling):
 
 
 def read(tokenizer: Calling, text: str, size: int) -> tuple[str, tuple[ToolCall, ...]]:
-    reader = ToolCallReader(cast("TokenizerWrapper", tokenizer), TOOLS)
+    reader = AnswerReader(cast("TokenizerWrapper", tokenizer), TOOLS)
     pieces = [Piece(text[at : at + size], "plain") for at in range(0, len(text), size)]
     shown = [piece for each in pieces for piece in reader.add([each])]
     rest, calls = reader.end("plain")
@@ -55,7 +55,7 @@ ONE = '<tool_call>{"name": "f", "arguments": {"x": "é"}}</tool_call>'
 @pytest.mark.parametrize("size", [1, 2, 7, 11, 1000])
 def test_calls_are_parted_from_the_text_around_them(size: int) -> None:
     call = ToolCall("f", '{"x": "é"}')
-    assert read(Calling(), f"Well <tool, {ONE} and {ONE}!", size) == ("Well <tool,  and !", (call, call))
+    assert read(Calling(), f"Well <tool, {ONE} and {ONE}!", size) == ("Well <tool, and!", (call, call))
     assert read(Calling(), "no call <tool_", size) == ("no call <tool_", ())
     several = '[TOOL_CALLS][{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}]'
     assert read(Open(), several, size) == ("", (ToolCall("f", "{}"), ToolCall("g", "{}")))
@@ -118,7 +118,7 @@ def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
     *events, ended = session.answer(Answer(0, asked, Options(max_tokens=200), tools=tuple(TOOLS)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
     shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
-    assert shown == "Let me see. " and tokenizer.given == TOOLS
+    assert shown == "Let me see." and tokenizer.given == TOOLS
     *_, ended = session.answer(Answer(0, asked, Options(max_tokens=200)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == () and ended.text.endswith(ONE)
 

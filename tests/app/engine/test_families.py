@@ -1,0 +1,175 @@
+"""What models of each family write is parted into thought, text and calls, and sent back as they read it."""
+
+# ruff: noqa: E501
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.engine.chat_prompt import chat_ids
+from app.engine.events import Piece, TextAdded, TurnEnded, text_of
+from app.engine.message import Message
+from app.engine.protocol import Answer
+from mlx_spec.types import Options
+from tests.app.engine.families import FAMILIES
+from tests.app.scripted_pair import scripted_session
+from tests.models.tiny_models import make_tokenizer
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+Make = Callable[[str], "TokenizerWrapper"]
+SHAPE = {
+    "path": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "list": {"type": "array"},
+    "some": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "text": {"type": ["string", "null"]},
+}  # fmt: skip
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {
+        "name": name, "description": "", "parameters": {"type": "object", "properties": SHAPE},
+    }} for name in ("f", "g")
+]  # fmt: skip
+USER: Message = {"role": "user", "content": "hi"}
+HARD = {"path": 'a "b"\n{c} </x> é日', "n": 3, "on": True, "list": [[1], {"k": "v"}]}
+FLAT = json.dumps(HARD, ensure_ascii=False)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    @cache
+    def make(family: str) -> "TokenizerWrapper":
+        from mlx_lm.tokenizer_utils import load
+
+        template, special = FAMILIES[family]
+        folder: Path = tmp_path_factory.mktemp(family)
+        make_tokenizer(folder, special=special, template=template)
+        return load(folder)
+
+    return make
+
+
+def say(
+    tokenizer: "TokenizerWrapper", said: str, messages: tuple[Message, ...] = (USER,), most: int = 2000
+) -> tuple[list[Piece], TurnEnded]:
+    """What comes of an answer, drafted and not."""
+    tokens = [*tokenizer.encode(said, add_special_tokens=False), tokenizer.eos_token_id]
+    out: list[tuple[list[Piece], TurnEnded]] = []
+    for draft_length in (0, 3):
+        session, _ = scripted_session(
+            tokens, draft_length, tokenizer=tokenizer, stop_tokens=frozenset(tokens[-1:])
+        )
+        asked = Answer(0, messages, Options(max_tokens=most), tools=tuple(TOOLS), parts=True)
+        *events, ended = session.answer(asked)
+        assert isinstance(ended, TurnEnded)
+        out.append(([p for event in events if isinstance(event, TextAdded) for p in event.pieces], ended))
+    assert parted(*out[0]) == parted(*out[1])
+    return out[0]
+
+
+def parted(pieces: list[Piece], ended: TurnEnded) -> tuple[str, str, list[tuple[str, dict[str, Any]]]]:
+    thought, text = (text_of(p for p in pieces if p.thought is which) for which in (True, False))
+    return thought, text, [(call.name, json.loads(call.arguments)) for call in ended.tool_calls]
+
+
+XML = (
+    "<tool_call>\n<function=f>\n<parameter=path>\n"
+    + HARD["path"]
+    + "\n</parameter>\n<parameter=n>\n3\n</parameter>\n"
+    '<parameter=on>\ntrue\n</parameter>\n<parameter=list>\n[[1], {"k": "v"}]\n</parameter>\n</function>\n</tool_call>'
+)
+ARGS = "".join(
+    f"<arg_key>{key}</arg_key>\n<arg_value>{value if isinstance(value, str) else json.dumps(value)}</arg_value>\n"
+    for key, value in HARD.items()
+)
+CALLED = [("f", HARD)]
+SAID = [
+    ("qwen3", f'<think>\nhm\n</think>\n\nSo.\n<tool_call>\n{{"name": "f", "arguments": {FLAT}}}\n</tool_call>',
+     ("hm", "So.", CALLED)),
+    ("qwen3", '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": "g", "arguments": {"n": 1}}\n</tool_call>',
+     ("", "", [("f", {}), ("g", {"n": 1})])),
+    ("qwen3", "<think>\nA call is <tool_call> and so on.\n</think>\n\nDone.", ("A call is <tool_call> and so on.", "Done.", [])),
+    ("qwen3", "It begins with <think> and ends with </think>.", ("", "It begins with <think> and ends with </think>.", [])),
+    ("qwen3", "<think>\n\n</think>\n\nHi", ("", "Hi", [])),
+    ("qwen3.5", f"hm\n</think>\n\n{XML}", ("hm", "", CALLED)),
+    ("qwen3.5", f"hm {XML.replace('</tool_call>', '')}</tool_call>", ("hm", "", CALLED)),
+    ("qwen3.5", "</think>\n\n" + XML.removeprefix("<tool_call>\n"), ("", "", CALLED)),
+    ("qwen3.5", "</think>\n\n<tool_call>\n<function=f>\n<parameter=some>\n5\n</parameter>\n<parameter=text>\n5\n</parameter>\n</function>\n</tool_call>",
+     ("", "", [("f", {"some": 5, "text": "5"})])),
+    ("qwen3.5", "</think>\n\n<tool_call>\n<function=f>\n</function>\n</tool_call>", ("", "", [("f", {})])),
+    ("gpt-oss", f"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{FLAT}",
+     ("hm", "", CALLED)),
+    ("gpt-oss", f"<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=functions.f<|channel|>commentary json<|message|>{FLAT}<|call|>",
+     ("hm", "", CALLED)),
+    ("gpt-oss", '<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary<|message|>First.<|end|>'
+     '<|start|>assistant<|channel|>analysis to=functions.g code<|message|>{"n": 1}', ("hm", "First.", [("g", {"n": 1})])),
+    ("gpt-oss", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi to=you.", ("hm", "Hi to=you.", [])),
+    ("gpt-oss", "<|channel|>final <|constrain|>json<|message|>{}", ("", "{}", [])),
+    ("gpt-oss", "<|channel|>commentary to=functions.f json<|message|>{bad", ("", "{bad", [])),
+    ("gpt-oss", "Hi, no channel", ("", "Hi, no channel", [])),
+    ("mistral", f"Well.[TOOL_CALLS]f[ARGS]{FLAT}[TOOL_CALLS]g[ARGS]{{}}", ("", "Well.", [*CALLED, ("g", {})])),
+    ("mistral", f'[TOOL_CALLS] [{{"name": "f", "arguments": {FLAT}, "id": "abcdefghi"}}]', ("", "", CALLED)),
+    ("magistral", f"[THINK]hm[/THINK]So.[TOOL_CALLS]f[ARGS]{FLAT}", ("hm", "So.", CALLED)),
+    ("llama3", f'{{"name": "f", "parameters": {FLAT}}}', ("", "", CALLED)),
+    ("llama3", '<|python_tag|>{"type": "function", "name": "f", "parameters": {"n": "3"}}; {"name": "g", "parameters": {}}',
+     ("", "", [("f", {"n": 3}), ("g", {})])),
+    ("llama3", '{"x": 1} is JSON', ("", '{"x": 1} is JSON', [])),
+    ("llama3", 'So {"name": "f"}', ("", 'So {"name": "f"}', [])),
+    ("glm", f"\n<think>hm</think>\nSo.\n<tool_call>f\n{ARGS}</tool_call>\n<tool_call>g\n</tool_call>", ("hm", "So.", [*CALLED, ("g", {})])),
+    ("gemma4", f'<|channel>thought\nhm\n<channel|><|tool_call>call:f{{path:<|"|>{HARD["path"]}<|"|>,n:3,on:true,list:[[1],{{k:<|"|>v<|"|>}}]}}<tool_call|>',
+     ("hm", "", CALLED)),
+    ("gemma4", "<|channel>thought\n<channel|>Hi", ("", "Hi", [])),
+    ("kimi-k2", f"So.<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{FLAT}<|tool_call_end|>"
+     "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>", ("", "So.", [*CALLED, ("g", {})])),
+    ("minimax-m2", 'hm\n</think>\n\n<minimax:tool_call>\n<invoke name="f">\n<parameter name="path">' + HARD["path"] + '</parameter>\n'
+     '<parameter name="n">3</parameter>\n<parameter name="on">true</parameter>\n<parameter name="list">[[1], {"k": "v"}]</parameter>\n</invoke>\n</minimax:tool_call>',
+     ("hm", "", CALLED)),
+    ("lfm2", '<|tool_call_start|>[f(path="a \\"b\\"\\n{c} </x> é日", n=3, on=True, list=[[1], {"k": "v"}])]<|tool_call_end|>So.', ("", "So.", CALLED)),
+    ("smollm3", f'<think>\nhm\n</think>\n<tool_call>{{"name": "f", "arguments": {FLAT}}}</tool_call>', ("hm", "", CALLED)),
+    ("nemotron", f'<think>\nhm\n</think>\n\n<TOOLCALL>[{{"name": "f", "arguments": {FLAT}}}]</TOOLCALL>', ("hm", "", CALLED)),
+]  # fmt: skip
+
+
+def ids(tokenizer: "TokenizerWrapper", *messages: Message) -> list[int]:
+    return chat_ids(tokenizer, messages, 10**9, tools=TOOLS)[0]
+
+
+def answered(ended: TurnEnded, pieces: list[Piece], *numbers: str) -> list[Message]:
+    """The answer and the results of its calls as the APIs give them back."""
+    thought, text, calls = parted(pieces, ended)
+    message = Message(role="assistant", content=text)
+    if thought:
+        message["reasoning_content"] = thought
+    message["tool_calls"] = [
+        {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for number, (name, arguments) in zip(numbers, calls, strict=True)
+    ]
+    return [message, *(Message(role="tool", content="42", tool_call_id=number) for number in numbers)]
+
+
+ONE_CALL = {
+    "qwen3": '<think>\nhm\n</think>\n\nSo.\n<tool_call>\n{"name": "f", "arguments": {"n": 1}}\n</tool_call>',
+    "qwen3.5": "hm\n</think>\n\nSo.\n\n<tool_call>\n<function=f>\n<parameter=n>\n1\n</parameter>\n</function>\n</tool_call>",
+    "gpt-oss": '<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"n": 1}',
+    "llama3": '{"name": "f", "parameters": {"n": 1}}',
+    "mistral": 'So.[TOOL_CALLS]f[CALL_ID]abcdefghi[ARGS]{"n": 1}',
+    "glm": "\n<think>hm</think>\nSo.\n<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+    "gemma4": "<|channel>thought\nhm\n<channel|><|tool_call>call:f{n:1}<tool_call|>",
+}
+
+
+@pytest.mark.parametrize("family", ONE_CALL)
+def test_a_call_is_given_back_as_it_was_written(made: Make, family: str) -> None:
+    tokenizer, said = made(family), ONE_CALL[family]
+    pieces, ended = say(tokenizer, said)
+    again = ids(tokenizer, USER, *answered(ended, pieces, ended.tool_calls[0].id or "call_0123456789"))
+    prompt, text = tokenizer.decode(ids(tokenizer, USER)), tokenizer.decode(again)
+    assert text.startswith(prompt), (prompt, text)
+    assert text[len(prompt) :].startswith(said), (text[len(prompt) :], said)
+
+
+@pytest.mark.parametrize(("family", "said", "wanted"), SAID)
+def test_an_answer_is_parted(made: Make, family: str, said: str, wanted: Any) -> None:
+    assert parted(*say(made(family), said)) == wanted
