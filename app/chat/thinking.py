@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-OPEN, CLOSE = "<think>", "</think>"
+from app.engine.answer_format import ANALYSIS, CHANNEL, FINAL, THOUGHTS
 
 
 class Thought(NamedTuple):
@@ -14,11 +14,18 @@ class Thought(NamedTuple):
 
 
 def thought_of(text: str) -> Thought:
-    """Split a text. It has only the closing tag if the chat template writes the opening one."""
+    """Split a text. Chats of earlier versions have only the closing tag if the template wrote the other."""
     begun = text.lstrip()
-    thought, closed, answer = begun.removeprefix(OPEN).partition(CLOSE)
+    if begun.startswith(CHANNEL):
+        head, finished, answer = begun.partition(FINAL)
+        thought = head.partition(ANALYSIS)[2].partition("<|end|>")[0]
+        return Thought(thought.strip(), len(text) - len(answer.lstrip()), finished=bool(finished))
+    if len(begun) > 2 and any(mark.startswith(begun) for mark, _ in THOUGHTS):
+        return Thought("", len(text), finished=False)
+    opened, close = next((pair for pair in THOUGHTS if begun.startswith(pair[0])), ("", THOUGHTS[0][1]))
+    thought, closed, answer = begun.removeprefix(opened).partition(close)
     if closed:
         return Thought(thought.strip(), len(text) - len(answer.lstrip()))
-    if begun.startswith(OPEN):
+    if opened:
         return Thought(thought.strip(), len(text), finished=False)
     return Thought("", 0)

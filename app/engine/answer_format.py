@@ -24,7 +24,8 @@ THOUGHTS = (
     ("<|channel>thought", "<channel|>"),  # Gemma 4
     ("<longcat_think>", "</longcat_think>"),
 )
-ANALYSIS, MESSAGE, FINAL = "<|channel|>analysis<|message|>", "<|message|>", "<|channel|>final<|message|>"
+CHANNEL, MESSAGE = "<|channel|>", "<|message|>"
+ANALYSIS, FINAL = f"{CHANNEL}analysis{MESSAGE}", f"{CHANNEL}final{MESSAGE}"
 _CHANNELS: Edges = {
     "header": ((ANALYSIS, "thought"), ("to=", "call"), (MESSAGE, "text")),
     "thought": (("<|end|>", "header"), ("<|start|>", "header")),

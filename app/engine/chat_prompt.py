@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from app.engine.answer_format import CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
 from app.shell.errors import BadInput
 
@@ -81,11 +82,7 @@ def _templated(
         raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
     refused: Exception | None = None
     for plainer in plainer_ones(messages):
-        # gpt-oss has a name of its own for the thought.
-        given = [
-            {**one, "thinking": one["reasoning_content"]} if "reasoning_content" in one else one
-            for one in plainer
-        ]
+        given = [_for_channels(message) for message in plainer]
         more: dict[str, Any] = {"tools": list(tools)} if tools else {}
         try:
             return list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
@@ -97,3 +94,15 @@ def _templated(
             refused = refused or error
     why = str(refused) or type(refused).__name__
     raise BadInput(f"The model's chat template refuses this conversation: {why}") from refused
+
+
+def _for_channels(message: Message) -> dict[str, Any]:
+    """The message as gpt-oss' template wants it: it refuses channels in the content, where chats have them,
+    and has a name of its own for the thought.
+    """
+    given: dict[str, Any] = dict(message)
+    if message["role"] == "assistant" and message["content"].startswith(CHANNEL):
+        given["content"] = message["content"].partition(FINAL)[2]
+    if "reasoning_content" in message:
+        given["thinking"] = message["reasoning_content"]
+    return given

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.chat.thinking import thought_of
 from app.engine.chat_prompt import chat_ids
 from app.engine.events import Piece, TextAdded, TurnEnded, text_of
 from app.engine.message import Message
@@ -173,3 +174,34 @@ def test_a_call_is_given_back_as_it_was_written(made: Make, family: str) -> None
 @pytest.mark.parametrize(("family", "said", "wanted"), SAID)
 def test_an_answer_is_parted(made: Make, family: str, said: str, wanted: Any) -> None:
     assert parted(*say(made(family), said)) == wanted
+
+
+CHATTED = [
+    ("qwen3", "<think>\nhm\n</think>\n\nHi"),
+    ("qwen3.5", "hm\n</think>\n\nHi"),
+    ("gpt-oss", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi"),
+    ("gemma4", "<|channel>thought\nhm\n<channel|>Hi"),
+    ("magistral", "[THINK]hm[/THINK]Hi"),
+    ("minimax-m2", "hm\n</think>\n\nHi"),
+]
+
+
+@pytest.mark.parametrize(("family", "said"), CHATTED)
+def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
+    made: Make, family: str, said: str
+) -> None:
+    tokenizer = made(family)
+    tokens = [*tokenizer.encode(said, add_special_tokens=False), tokenizer.eos_token_id]
+    session, engine = scripted_session(tokens, tokenizer=tokenizer, stop_tokens=frozenset(tokens[-1:]))
+    *events, ended = session.answer(Answer(0, (USER,), Options(max_tokens=500)))
+    assert isinstance(ended, TurnEnded)
+    shown = ""
+    for event in (event for event in events if isinstance(event, TextAdded)):
+        shown += event.text
+        assert shown[thought_of(shown).answer_at :] in ("", "H", "Hi")
+    thought, at, finished = thought_of(shown)
+    assert (ended.text, thought, shown[at:], finished) == (shown, "hm", "Hi", True)
+    ids(tokenizer, USER, {"role": "assistant", "content": shown}, USER)
+    list(session.answer(Answer(0, (USER,), Options(max_tokens=500), begun=shown[:-1])))
+    first, second = (tokenizer.decode(prompt) for prompt in engine.prompts)
+    assert second == first + said[:-1]
