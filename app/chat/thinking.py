@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from app.engine.answer_format import ANALYSIS, CHANNEL, FINAL, THOUGHTS
+from app.engine.marks import ANALYSIS, CHANNEL, FINAL, THOUGHTS
 
 
 class Thought(NamedTuple):

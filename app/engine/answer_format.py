@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.engine.marks import ANALYSIS, MESSAGE, THOUGHTS
+
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
@@ -18,14 +20,6 @@ State = Literal["text", "thought", "call", "call in thought", "header"]
 Edges = Mapping[State, Sequence[tuple[str, State]]]
 """By state: the marks that end it, and the state that each begins."""
 
-THOUGHTS = (
-    ("<think>", "</think>"),
-    ("[THINK]", "[/THINK]"),  # Mistral
-    ("<|channel>thought", "<channel|>"),  # Gemma 4
-    ("<longcat_think>", "</longcat_think>"),
-)
-CHANNEL, MESSAGE = "<|channel|>", "<|message|>"
-ANALYSIS, FINAL = f"{CHANNEL}analysis{MESSAGE}", f"{CHANNEL}final{MESSAGE}"
 _CHANNELS: Edges = {
     "header": ((ANALYSIS, "thought"), ("to=", "call"), (MESSAGE, "text")),
     "thought": (("<|end|>", "header"), ("<|start|>", "header")),

@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.engine.answer_format import KEPT, MESSAGE, ONLY_FIRST, State, can_call, format_of
+from app.engine.answer_format import KEPT, ONLY_FIRST, State, can_call, format_of
 from app.engine.events import Mark, Piece, ToolCall
 from app.engine.fitting import fitted
+from app.engine.marks import MESSAGE
 from app.shell.errors import BadInput
 
 if TYPE_CHECKING:

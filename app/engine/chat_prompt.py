@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from app.engine.answer_format import CHANNEL, FINAL
+from app.engine.marks import CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
 from app.shell.errors import BadInput
 

@@ -4,9 +4,9 @@ The prompt says what happens: `slow` answers for ever, `hold` stays in the middl
 begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `refuse` because of what
 was asked, `lost` another Mac, `crash` ends the process, `crash at 5` does so in the process's fifth answer,
 `fail at 5` raises there, `controls` answers with characters a terminal would obey, `think` with a thought
-first, `markdown` with all kinds of it, `echo` tells what the engine was asked, `differ` answers longer with
-drafting, `full` ends where the context does, `call` calls the first tool twice, anything else gets the same
-short answer.
+first, `think and call` calls after it, `markdown` with all kinds of it, `echo` tells what the engine was
+asked, `differ` answers longer with drafting, `full` ends where the context does, `call` calls the first tool
+twice, anything else gets the same short answer.
 """
 
 import json
@@ -105,14 +105,16 @@ class ScriptedSession:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
             return
         drafting = options.drafter != "none"
-        script = {"controls": CONTROLS, "think": THOUGHT, "hold": HELD, "markdown": MARKDOWN}.get(
-            said, ROUNDS
-        )
+        script = {
+            "controls": CONTROLS, "think": THOUGHT, "think and call": THOUGHT, "hold": HELD,
+            "markdown": MARKDOWN,
+        }.get(said, ROUNDS)  # fmt: skip
         if "echo" in said:
             asked = "|".join(message["content"] for message in prompt)
             asked += "".join(
                 json.dumps(message["tool_calls"]) for message in prompt if "tool_calls" in message
             )
+            asked += "".join(f"<{m['reasoning_content']}>" for m in prompt if "reasoning_content" in m)
             script = (
                 (asked, f"|{request.begun}"),
                 (f"|{len(request.documents)} documents", f"|seed {options.seed}"),
@@ -134,8 +136,14 @@ class ScriptedSession:
             text += first + second
             marks = ("accepted", "bonus") if drafting else ("plain", "plain")
             stats = summarise(rounds, prompt_tokens=10)
+            pieces = Piece(first, marks[0]), Piece(second, marks[1])
+            if request.parts and "think" in said:
+                shown = (first.removeprefix("<think>"), second.removesuffix("</think>"))
+                pieces = tuple(
+                    Piece(part, mark, number == 0) for part, mark in zip(shown, marks, strict=True)
+                )
             yield TextAdded(
-                (Piece(first, marks[0]), Piece(second, marks[1])),
+                pieces,
                 stats.tokens,
                 stats.decode_seconds,
                 stats.tokens_per_second,
@@ -159,7 +167,7 @@ class ScriptedSession:
         while said == "hold" and not cancelled():
             time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
-        calls = ToolCall(request.tools[0]["function"]["name"], '{"x": 1}') if said == "call" else None
+        calls = ToolCall(request.tools[0]["function"]["name"], '{"x": 1}') if said.endswith("call") else None
         yield TurnEnded(
             text, (1, 2) * len(rounds), finish, options.seed, stats, (calls, calls) if calls else ()
         )
