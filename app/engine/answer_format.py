@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from app.engine.marks import ANALYSIS, MESSAGE, THOUGHTS
 
@@ -35,6 +35,9 @@ ONLY_FIRST = frozenset({"{", *(begin for begin, _ in THOUGHTS)})
 """Marks that are text where the answer has begun already: a thought's may be quoted."""
 KEPT = frozenset({"{", "<function="})
 """Marks that are a part of the call."""
+
+_GLM_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_MINIMAX_ARGUMENT = re.compile(r"""<parameter name=["']?(.*?)["']?>(.*?)</parameter>""", re.DOTALL)
 
 Parse = Callable[[str, list[dict[str, Any]]], Any]
 
@@ -106,12 +109,14 @@ def can_call(tokenizer: "TokenizerWrapper") -> bool:
 def _calls(tokenizer: "TokenizerWrapper", template: str) -> tuple[Sequence[str], str, Parse | None]:
     """The marks that begin a call, the one that ends it (empty: the answer's end), and what reads it."""
     if tokenizer.has_tool_calling:
-        begin = tokenizer.tool_call_start or ""
-        if begin == "[TOOL_CALLS]" and tokenizer.tool_parser is not None:
-            return (begin,), "", partial(_parse_mistral, tokenizer.tool_parser)
+        begin, parse = tokenizer.tool_call_start or "", cast("Parse", tokenizer.tool_parser)
+        if begin == "[TOOL_CALLS]":
+            parse = partial(_parse_mistral, parse)
+        elif "<arg_key>" in template or begin == "<minimax:tool_call>":
+            parse = partial(_parse_tags, parse)
         # Qwen3-Coder often leaves out what comes before it.
         more = ("<function=",) if "<function=" in template else ()
-        return (begin, *more), tokenizer.tool_call_end or "", tokenizer.tool_parser
+        return (begin, *more), tokenizer.tool_call_end or "", parse
     for name in ("tool_call", "TOOLCALL"):  # SmolLM3, Nemotron
         if f"<{name}>" in template:
             return (f"<{name}>",), f"</{name}>", parse_json
@@ -128,10 +133,25 @@ def _parse_channel(text: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _parse_mistral(parse: Parse, text: str, tools: list[dict[str, Any]]) -> Any:
     """Mistral Small 3.2 writes an id between name and arguments, which mlx-lm takes for the name."""
-    found = parse(re.sub(r"\[CALL_ID\]\w*", "", text), tools)
-    calls = found if isinstance(found, list) else [found]
+    calls = _listed(parse(re.sub(r"\[CALL_ID\]\w*", "", text), tools))
     ids = re.findall(r"\[CALL_ID\](\w+)", text)
     return [{**call, "id": id} for call, id in zip(calls, ids, strict=True)] if ids else calls  # noqa: A001
+
+
+def _parse_tags(parse: Parse, text: str, tools: list[dict[str, Any]]) -> Any:
+    """mlx-lm strips the texts of GLM and MiniMax: code would lose its indent and its last line break."""
+    calls = _listed(parse(text, tools))
+    for call, written in zip(
+        calls, re.findall(r"<invoke .*?</invoke>", text, re.DOTALL) or [text], strict=True
+    ):
+        for key, value in _GLM_ARGUMENT.findall(written) + _MINIMAX_ARGUMENT.findall(written):
+            if isinstance(call["arguments"].get(key), str):
+                call["arguments"][key] = value
+    return calls
+
+
+def _listed(found: Any) -> list[dict[str, Any]]:
+    return found if isinstance(found, list) else [found]
 
 
 def parse_json(text: str, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:

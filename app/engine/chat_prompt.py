@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from app.engine.marks import CHANNEL, FINAL
+from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
 from app.shell.errors import BadInput
 
@@ -80,9 +80,12 @@ def _templated(
 ) -> list[int]:
     if not tokenizer.has_chat_template:
         raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
+    has_channels = ANALYSIS in str(tokenizer.chat_template)
+    if has_channels:  # its template fails at a tool without a description
+        tools = [{**tool, "function": {"description": "", **tool["function"]}} for tool in tools]
     refused: Exception | None = None
     for plainer in plainer_ones(messages):
-        given = [_for_channels(message) for message in plainer]
+        given = [_for_channels(message) for message in plainer] if has_channels else list(plainer)
         more: dict[str, Any] = {"tools": list(tools)} if tools else {}
         try:
             return list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
@@ -96,13 +99,15 @@ def _templated(
     raise BadInput(f"The model's chat template refuses this conversation: {why}") from refused
 
 
-def _for_channels(message: Message) -> dict[str, Any]:
-    """The message as gpt-oss' template wants it: it refuses channels in the content, where chats have them,
-    and has a name of its own for the thought.
+def _for_channels(message: Message) -> Message:
+    """The message as gpt-oss' template wants it: with another name for the thought, and no text beside it and
+    calls; it refuses channels in the content, where chats have them.
     """
-    given: dict[str, Any] = dict(message)
+    given = cast("dict[str, Any]", dict(message))
     if message["role"] == "assistant" and message["content"].startswith(CHANNEL):
         given["content"] = message["content"].partition(FINAL)[2]
     if "reasoning_content" in message:
-        given["thinking"] = message["reasoning_content"]
-    return given
+        given |= {"thinking": message["reasoning_content"]} | (
+            {"content": ""} if "tool_calls" in message else {}
+        )
+    return cast("Message", given)

@@ -25,8 +25,9 @@ def plainer_ones(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
     if (plain := _in_plain_order(messages)) != list(messages):
         yield plain
     if any(message["role"] == "tool" or "tool_calls" in message for message in plain):
-        yield (strict := _with_strict_calls(plain))
-        yield _one_call_each(strict)
+        yield (named := [_with_nine_letters(message) for message in plain])
+        yield (answered := _answered_after_results(named))
+        yield _one_call_each(answered)
 
 
 def _in_plain_order(messages: Sequence[Message]) -> list[Message]:
@@ -47,22 +48,23 @@ def _in_plain_order(messages: Sequence[Message]) -> list[Message]:
     return plain
 
 
-def _with_strict_calls(messages: Sequence[Message]) -> list[Message]:
-    """With ids of nine letters (Mistral), an answer between a tool's result and the user (Mistral too), and
-    no text beside a thought and calls (gpt-oss).
-    """
+def _with_nine_letters(message: Message) -> Message:
+    """Mistral's templates refuse other ids of calls."""
+    named = cast("Message", dict(message))
+    if "tool_call_id" in message:
+        named["tool_call_id"] = _nine_letters(message["tool_call_id"])
+    if calls := message.get("tool_calls"):
+        named["tool_calls"] = [{**call, "id": _nine_letters(call.get("id") or "")} for call in calls]
+    return named
+
+
+def _answered_after_results(messages: Sequence[Message]) -> list[Message]:
+    """With an answer where the user speaks after a tool's result, as Mistral's roles must alternate."""
     out: list[Message] = []
     for message in messages:
-        strict = cast("Message", dict(message))
-        if "tool_call_id" in message:
-            strict["tool_call_id"] = _nine_letters(message["tool_call_id"])
-        if calls := message.get("tool_calls"):
-            strict["tool_calls"] = [{**call, "id": _nine_letters(call.get("id") or "")} for call in calls]
-            if message.get("reasoning_content"):
-                strict["content"] = ""
         if message["role"] == "user" and out and out[-1]["role"] == "tool":
             out.append(Message(role="assistant", content=""))
-        out.append(strict)
+        out.append(message)
     return out
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
-from app.engine.answer_format import OPENING, opened_thought
+from app.engine.answer_format import OPENING, opened_thought, thought_marks
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
@@ -85,7 +85,10 @@ class Session:
         if dropped:
             yield TurnsDropped(dropped)
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
-        if begun := request.begun.removeprefix(opened):
+        begun = request.begun.removeprefix(opened)
+        if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
+            begun = f"{thought_marks(tokenizer)[1]}\n\n{begun}"
+        if begun:
             reader.add([Piece(opened + begun, "plain")])
         begun_ids = self._encode(begun)
         ids += begun_ids

@@ -30,11 +30,11 @@ SHAPE = {
 }  # fmt: skip
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {
-        "name": name, "description": "", "parameters": {"type": "object", "properties": SHAPE},
+        "name": name, "parameters": {"type": "object", "properties": SHAPE},
     }} for name in ("f", "g")
 ]  # fmt: skip
 USER: Message = {"role": "user", "content": "hi"}
-HARD = {"path": 'a "b"\n{c} </x> é日', "n": 3, "on": True, "list": [[1], {"k": "v"}]}
+HARD = {"path": '  a "b"\n{c} </x> é日\n', "n": 3, "on": True, "list": [[1], {"k": "v"}]}
 FLAT = json.dumps(HARD, ensure_ascii=False)
 
 
@@ -127,7 +127,7 @@ SAID = [
     ("minimax-m2", 'hm\n</think>\n\n<minimax:tool_call>\n<invoke name="f">\n<parameter name="path">' + HARD["path"] + '</parameter>\n'
      '<parameter name="n">3</parameter>\n<parameter name="on">true</parameter>\n<parameter name="list">[[1], {"k": "v"}]</parameter>\n</invoke>\n</minimax:tool_call>',
      ("hm", "", CALLED)),
-    ("lfm2", '<|tool_call_start|>[f(path="a \\"b\\"\\n{c} </x> é日", n=3, on=True, list=[[1], {"k": "v"}])]<|tool_call_end|>So.', ("", "So.", CALLED)),
+    ("lfm2", '<|tool_call_start|>[f(path="  a \\"b\\"\\n{c} </x> é日\\n", n=3, on=True, list=[[1], {"k": "v"}])]<|tool_call_end|>So.', ("", "So.", CALLED)),
     ("smollm3", f'<think>\nhm\n</think>\n<tool_call>{{"name": "f", "arguments": {FLAT}}}</tool_call>', ("hm", "", CALLED)),
     ("nemotron", f'<think>\nhm\n</think>\n\n<TOOLCALL>[{{"name": "f", "arguments": {FLAT}}}]</TOOLCALL>', ("hm", "", CALLED)),
 ]  # fmt: skip
@@ -169,6 +169,59 @@ def test_a_call_is_given_back_as_it_was_written(made: Make, family: str) -> None
     prompt, text = tokenizer.decode(ids(tokenizer, USER)), tokenizer.decode(again)
     assert text.startswith(prompt), (prompt, text)
     assert text[len(prompt) :].startswith(said), (text[len(prompt) :], said)
+
+
+def called(number: str, name: str = "f") -> dict[str, Any]:
+    return {"id": number, "type": "function", "function": {"name": name, "arguments": {"n": 1}}}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_agents_send_is_accepted(made: Make, family: str) -> None:
+    """Two calls at once, text and a thought beside them, instructions and the user after their results."""
+    two = [called("call_0123456789"), called("toolu_01", "g")]
+    conversation: list[Message] = [
+        {"role": "system", "content": "Be brief."}, USER,
+        {"role": "assistant", "content": "So.", "reasoning_content": "hm", "tool_calls": two},
+        *({"role": "tool", "content": "42", "tool_call_id": call["id"]} for call in two),
+        {"role": "system", "content": "Mind the time."}, {"role": "user", "content": "Go on."},
+    ]  # fmt: skip
+    ids(made(family), *conversation)
+    ids(made(family), *conversation[:-2])
+
+
+def test_gpt_oss_is_given_the_thought_before_a_call(made: Make) -> None:
+    tokenizer = made("gpt-oss")
+    message: Message = {
+        "role": "assistant", "content": "So.", "reasoning_content": "hm", "tool_calls": [called("1")],
+    }  # fmt: skip
+    result: Message = {"role": "tool", "content": "42", "tool_call_id": "1"}
+    assert "<|channel|>analysis<|message|>hm<|end|>" in tokenizer.decode(
+        ids(tokenizer, USER, message, result)
+    )
+
+
+def test_a_models_own_ids_are_kept(made: Make) -> None:
+    said = "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:3<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    assert [call.id for call in say(made("kimi-k2"), said)[1].tool_calls] == ["functions.f:3"]
+    said = "[TOOL_CALLS]f[CALL_ID]abcdefghi[ARGS]{}[TOOL_CALLS]g[CALL_ID]ABCDEFGH1[ARGS]{}"
+    assert [call.id for call in say(made("mistral"), said)[1].tool_calls] == ["abcdefghi", "ABCDEFGH1"]
+
+
+def test_a_call_that_is_cut_off_is_text_without_channels(made: Make) -> None:
+    said = '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"n": 1}'
+    tokens = len(made("gpt-oss").encode(said, add_special_tokens=False))
+    pieces, ended = say(made("gpt-oss"), said, most=tokens - 1)
+    assert parted(pieces, ended) == ("", '{"n": 1', []) and ended.finish_reason == "length"
+
+
+def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
+    tokenizer = made("qwen3.5")
+    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
+    *events, _ = session.answer(Answer(0, (USER,), Options(max_tokens=1), begun="a", parts=True))
+    assert [p for event in events if isinstance(event, TextAdded) for p in event.pieces] == [
+        Piece("b", "plain")
+    ]
+    assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
 
 
 @pytest.mark.parametrize(("family", "said", "wanted"), SAID)
