@@ -157,7 +157,7 @@ class MessagesWriter:
         blocks: list[dict[str, Any]] = []
         if thought and self._shows_thought:
             blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
-        if text or not ended.tool_calls:
+        if text or not (blocks or ended.tool_calls):
             blocks.append({"type": "text", "text": text})
         calls = [{**_tool_use(call), "input": json.loads(call.arguments)} for call in ended.tool_calls]
         return {

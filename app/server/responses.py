@@ -169,7 +169,7 @@ class ResponsesWriter:
     def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
         ((text, thought, asked, ended),) = answers
         items = [self._item(new_id("rs_"), thought, is_thought=True)] if thought else []
-        if text or not ended.tool_calls:
+        if text or not (items or ended.tool_calls):
             items.append(self._item(new_id("msg_"), text, is_thought=False))
         return self._response(asked, ended, [*items, *map(_call, ended.tool_calls)])
 
