@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
@@ -84,30 +84,46 @@ def _templated(
     if has_channels:  # its template fails at a tool without a description
         tools = [{**tool, "function": {"description": "", **tool["function"]}} for tool in tools]
     refused: Exception | None = None
+    accepted: list[int] | None = None
     for plainer in plainer_ones(messages):
-        given = [_for_channels(message) for message in plainer] if has_channels else list(plainer)
+        given = [_for_template(message, has_channels=has_channels) for message in plainer]
         more: dict[str, Any] = {"tools": list(tools)} if tools else {}
         try:
-            return list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
+            ids = list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
         except MemoryError:
             raise
-        except (
-            Exception
-        ) as error:  # templates fail in any way on what they do not expect, those in Python too
+        except Exception as error:  # templates, also those in Python, fail in any way
             refused = refused or error
+        else:
+            if not _leaves_out(plainer, ids, tokenizer):
+                return ids
+            accepted = accepted or ids
+    if accepted:
+        return accepted
     why = str(refused) or type(refused).__name__
     raise BadInput(f"The model's chat template refuses this conversation: {why}") from refused
 
 
-def _for_channels(message: Message) -> Message:
-    """The message as gpt-oss' template wants it: with another name for the thought, and no text beside it and
-    calls; it refuses channels in the content, where chats have them.
+def _leaves_out(messages: Sequence[Message], ids: Sequence[int], tokenizer: "TokenizerWrapper") -> bool:
+    """Whether instructions between the messages are not in the prompt: the templates of gpt-oss and MiniMax
+    read them only at the beginning, and ignore others.
     """
-    given = cast("dict[str, Any]", dict(message))
-    if message["role"] == "assistant" and message["content"].startswith(CHANNEL):
-        given["content"] = message["content"].partition(FINAL)[2]
+    later = [message["content"].strip() for message in messages[1:] if message["role"] == "system"]
+    if not later:
+        return False
+    text = tokenizer.decode(list(ids))
+    return not all(instructions in text for instructions in later)
+
+
+def _for_template(message: Message, *, has_channels: bool) -> dict[str, Any]:
+    """The message with both names that templates have for a thought. gpt-oss' template refuses channels in
+    the content, where chats have them, and text beside a thought and calls.
+    """
+    given: dict[str, Any] = dict(message)
     if "reasoning_content" in message:
-        given |= {"thinking": message["reasoning_content"]} | (
-            {"content": ""} if "tool_calls" in message else {}
-        )
-    return cast("Message", given)
+        given["thinking"] = message["reasoning_content"]
+        if has_channels and "tool_calls" in message:
+            given["content"] = ""
+    if has_channels and message["role"] == "assistant" and message["content"].startswith(CHANNEL):
+        given["content"] = message["content"].partition(FINAL)[2]
+    return given

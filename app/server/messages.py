@@ -29,6 +29,8 @@ from app.server.sampling import MOST_STOPS, Sampling, Stop, read_asked, stop_tex
 from app.server.service import Service
 from app.server.usage import timings
 
+SIGNATURE = "mlx-spec"
+"""Of a thought. Clients send none back without one; nothing checks it here."""
 _REASONS = {"stop": "end_turn", "length": "max_tokens"}
 
 
@@ -156,7 +158,7 @@ class MessagesWriter:
         ((text, thought, asked, ended),) = answers
         blocks: list[dict[str, Any]] = []
         if thought and self._shows_thought:
-            blocks.append({"type": "thinking", "thinking": thought, "signature": ""})
+            blocks.append({"type": "thinking", "thinking": thought, "signature": SIGNATURE})
         if text or not (blocks or ended.tool_calls):
             blocks.append({"type": "text", "text": text})
         calls = [{**_tool_use(call), "input": json.loads(call.arguments)} for call in ended.tool_calls]
@@ -194,6 +196,9 @@ class MessagesWriter:
         yield _event("message_delta", delta=_stop(asked, ended), usage=_usage(ended), timings=timings(ended))
 
     def _close(self) -> Iterable[str]:
+        if self._block == "thinking":
+            signed = {"type": "signature_delta", "signature": SIGNATURE}
+            yield _event("content_block_delta", index=self._at, delta=signed)
         if self._block is not None:
             yield _event("content_block_stop", index=self._at)
             self._block, self._at = None, self._at + 1
