@@ -121,7 +121,7 @@ def _calls(tokenizer: "TokenizerWrapper", template: str) -> tuple[Sequence[str],
         if f"<{name}>" in template:
             return (f"<{name}>",), f"</{name}>", parse_json
     if '"parameters": ' in template and ("<|eot_id|>" in template or "<|eot|>" in template):
-        return ("<|python_tag|>", "{"), "", parse_json  # Llama 3.1 and newer
+        return ("<|python_tag|>", "{"), "", _parse_llama  # Llama 3.1 and newer
     return (), "", None
 
 
@@ -164,5 +164,14 @@ def parse_json(text: str, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         found += value if isinstance(value, list) else [value]
         rest = rest[end:].lstrip("; \n")
     return [
-        {"name": call["name"], "arguments": call.get("arguments", call.get("parameters"))} for call in found
+        {"name": call["name"], "arguments": call["parameters"] if "parameters" in call else call["arguments"]}
+        for call in found
     ]
+
+
+def _parse_llama(text: str, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Nothing marks these calls: JSON that names no tool is an answer."""
+    calls = parse_json(text, tools)
+    if not {call["name"] for call in calls} <= {tool["function"]["name"] for tool in tools}:
+        raise ValueError("no such tool")
+    return calls

@@ -116,6 +116,7 @@ SAID = [
     ("llama3", f'{{"name": "f", "parameters": {FLAT}}}', ("", "", CALLED)),
     ("llama3", '<|python_tag|>{"type": "function", "name": "f", "parameters": {"n": "3"}}; {"name": "g", "parameters": {}}',
      ("", "", [("f", {"n": 3}), ("g", {})])),
+    ("llama3", '{"name": "Ann", "arguments": {}}', ("", '{"name": "Ann", "arguments": {}}', [])),
     ("llama3", '{"x": 1} is JSON', ("", '{"x": 1} is JSON', [])),
     ("llama3", 'So {"name": "f"}', ("", 'So {"name": "f"}', [])),
     ("glm", f"\n<think>hm</think>\nSo.\n<tool_call>f\n{ARGS}</tool_call>\n<tool_call>g\n</tool_call>", ("hm", "So.", [*CALLED, ("g", {})])),
