@@ -28,6 +28,8 @@ class QueuedRequest:
         self.accepted_at: Counter[int] = Counter()
         """Accepted tokens by position in the draft."""
         self.scored: list[ScoredToken] = []
+        self.thought_tokens = 0
+        """Tokens of the answer when its thought ended, to a round."""
         self.id: int | None = None
         """The id of the engine's request; None while it waits."""
         self.ended = False
@@ -64,6 +66,8 @@ class QueuedRequest:
                 self.accepted[played.drafter] += played.accepted
                 self.accepted_at.update(range(played.accepted))
             self.scored += event.event.scored
+            if any(piece.thought for piece in event.event.pieces):
+                self.thought_tokens = event.event.tokens
         self._events.put_nowait(event)
 
 

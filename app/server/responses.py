@@ -222,7 +222,7 @@ class ResponsesWriter:
                 "input_tokens": counted["prompt_tokens"],
                 "input_tokens_details": counted["prompt_tokens_details"],
                 "output_tokens": counted["completion_tokens"],
-                "output_tokens_details": {"reasoning_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": asked.thought_tokens},
                 "total_tokens": counted["total_tokens"],
             },
             "timings": timings(ended),

@@ -23,13 +23,14 @@ def usage(answers: Sequence[tuple[QueuedRequest, TurnEnded]], n: int = 1) -> dic
         "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": sum(stats.cached_tokens for stats in first)},
     }
+    thought = sum(asked.thought_tokens for asked, _ in answers)
+    details = {"reasoning_tokens": thought} if thought else {}
     if any(asked.request.documents for asked, _ in answers):
         drafted = sum(asked.drafted[PREDICTION_DRAFTER] for asked, _ in answers)
         accepted = sum(asked.accepted[PREDICTION_DRAFTER] for asked, _ in answers)
-        found["completion_tokens_details"] = {
-            "accepted_prediction_tokens": accepted,
-            "rejected_prediction_tokens": drafted - accepted,
-        }
+        details |= {"accepted_prediction_tokens": accepted, "rejected_prediction_tokens": drafted - accepted}
+    if details:
+        found["completion_tokens_details"] = details
     return found
 
 

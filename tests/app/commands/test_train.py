@@ -1,7 +1,6 @@
 """`train`: from a target to a drafter that every command uses."""
 
 import json
-import shutil
 from pathlib import Path
 
 import mlx.core as mx
@@ -210,16 +209,6 @@ def test_what_makes_no_sense_is_refused_by_name(
     assert wanted in capfd.readouterr().err
 
 
-def test_a_tokenizer_that_needs_its_own_code_is_refused(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    target = shutil.copytree(tiny_pair.target, tmp_path / "target")
-    own = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["tokenization_own.Own", None]}}
-    (target / "tokenizer_config.json").write_text(json.dumps(own))
-    assert main(["train", str(target), "--dry-run"]) == 2
-    assert "code from model repositories is never executed here" in capfd.readouterr().err
-
-
 def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,11 +293,3 @@ def test_texts_that_are_named_later_are_read_all(
     with opened(tiny_pair.target) as files:
         encode = read_tokenizer(files.folder).encode
     assert all(encode(word, add_special_tokens=False) in tokens for word in words)
-
-
-def test_a_wrong_address_of_the_hub_is_named(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://[")
-    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
-    assert "HF_ENDPOINT is 'http://['" in capfd.readouterr().err

@@ -24,6 +24,8 @@ def test_chat_completions_have_it_in_a_field_of_its_own(scripted_server: Running
         message["tool_calls"] = [call for delta in deltas for call in delta.get("tool_calls", ())]
     else:
         message = answer.json["choices"][0]["message"]
+        used = answer.json["usage"]
+        assert 0 < used["completion_tokens_details"]["reasoning_tokens"] < used["completion_tokens"]
     assert (message["reasoning_content"], message["content"]) == (THOUGHT, TEXT)
     asked["messages"] = [*CALL, {"role": "assistant", **message}, {"role": "user", "content": "echo"}]
     said = scripted_server.ask("/v1/chat/completions", {**asked, "stream": False}).json
@@ -64,6 +66,7 @@ def test_openais_client_gets_it_as_an_item(scripted_server: RunningServer, inclu
         assert "response.reasoning_text.delta" in kinds
         for response in (streamed, client.responses.create(**asked)):
             assert response.output_text == TEXT
+            assert response.usage and response.usage.output_tokens_details.reasoning_tokens > 0
             assert [item.type for item in response.output] == ["reasoning", "message", *["function_call"] * 2]
             items = [item.to_dict() for item in response.output]
             assert items[0]["content"] == [{"type": "reasoning_text", "text": THOUGHT}]
