@@ -11,6 +11,7 @@ from mlx_lm.models.cache import ArraysCache
 from mlx_spec.arrays import Length, Output, Pass, Tree, Verdict
 from mlx_spec.target.cache import buffers_in, capacity_for, make_entries, only
 from mlx_spec.target.compiled import CompiledPasses
+from mlx_spec.target.latent import attend_to_latents
 from mlx_spec.target.positions import place_rows
 from mlx_spec.target.probe import Probe
 from mlx_spec.target.read_texts import ReadTexts
@@ -52,6 +53,7 @@ class Model(ReadTexts):
     def __init__(self, model: nn.Module, kv_bits: int | None = None, taps: Sequence[int] = ()):
         super().__init__()
         self.model = model
+        attend_to_latents(model)
         self.graphs_built = 0
         """By compiled passes; one that builds its graph takes longer than those after it."""
         self._probe = probe = Probe(model, kv_bits)
