@@ -55,6 +55,12 @@ def eight_bits(weights: dict[str, mx.array], kind: str) -> dict[str, mx.array]:
     return found
 
 
+def named(head: MtpHead) -> dict[str, mx.array]:
+    """Its arrays, whether its layers were wrapped or not."""
+    flat: Any = tree_flatten(head.parameters())
+    return {name.replace(".layer.", "."): x for name, x in flat}
+
+
 @pytest.mark.parametrize(
     ("kind", "packaging", "close"),
     [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), (FLASH, deepseek, 1e-6)],
@@ -64,10 +70,7 @@ def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: f
     head = head_for(model)
     drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, packaging, kind, apart), model, {})
     read = drafter.head
-    wanted, found = (
-        {name.replace(".layer.", "."): x for name, x in tree_flatten(each.parameters())}
-        for each in (head, read)
-    )
+    wanted, found = named(head), named(read)
     assert wanted.keys() == found.keys()
     assert all(np.allclose(np.array(wanted[n]), np.array(found[n]), atol=close) for n in wanted)
     assert packaging is deepseek or any(mx.abs(wanted[n] - found[n]).max() > 0 for n in wanted)
