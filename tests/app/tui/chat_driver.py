@@ -90,8 +90,9 @@ class Chat:
         """Put text into the prompt and press Enter."""
         self.area.load_text(text)
         await self.pilot.pause()
+        sends = self.area.has_focus and not self.app.chat.prompt.menu.is_open
         await self.press("enter")
-        if self.area.text == text:  # The command list took the key to close itself.
+        if not sends and self.area.text == text:  # The key chose the command, or the prompt.
             await self.press("enter")
 
     def press_at_once(self, *keys: str) -> None:
