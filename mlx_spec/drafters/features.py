@@ -10,13 +10,18 @@ from typing import Any
 
 import mlx.core as mx
 
-from mlx_spec.arrays import Draft, Output, Pass, Verdict, put_rows, rearranged, take_rows
+from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, put_rows, rearranged, take_rows
 from mlx_spec.drafters import Context, Shadow, Texts
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.target.read_texts import ReadTexts
 from mlx_spec.verify.batch import Proposer
 from mlx_spec.verify.copies import Copying
+
+
+WAITING = 32
+"""Plain rounds whose features are made together, at most: made in each, they would take a pass over the
+weights that make them."""
 
 
 class FeatureDrafter(ModelDrafter):
@@ -34,8 +39,16 @@ class FeatureDrafter(ModelDrafter):
         """`[b, capacity, dim]`, features of each position that the target has read."""
         self._kept = ReadTexts()
         """The tokens of these positions."""
+        self._waiting: list[tuple[Length, list[mx.array]]] = []
+        """Position and tapped states, `[b, 1, dim]` each, of plain rounds one after another, whose features
+        are not made yet."""
+
+    def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
+        self._make()
+        super().begin(texts, documents)
 
     def rearrange(self, order: Sequence[int]) -> None:
+        self._make()
         super().rearrange(order)
         self._features = rearranged(self._features, order)
         self._kept.rearrange(order)
@@ -48,24 +61,23 @@ class FeatureDrafter(ModelDrafter):
         self._kept.read_to(tokens, len(tokens))
 
     def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
+        self._make()
         return super().draft(context, depth, Copying(verifier, context.tokens, context.length))
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
-        rows = self.head.features([output.hidden[layer] for layer in self.taps])
-        if p.tree is not None and verdict is not None:
-            rows = mx.take_along_axis(rows, verdict.path[:, :, None], axis=1)
-        first = p.sequence or 0
-        self._reserve(first + len(rows), p.start.high + rows.shape[1], rows.dtype)
-        if p.sequence is None:
-            self._features = put_rows(self._features, rows, p.start.value, axis=1)
+        states = [output.hidden[layer] for layer in self.taps]
+        if verdict is not None and p.ids.shape[1] == 1:
+            self._waiting.append((p.start, states))
+            if len(self._waiting) == WAITING:
+                self._make()
         else:
-            self._features[first : first + 1, p.start.high : p.start.high + rows.shape[1]] = rows
-            ids: list[int] = p.ids[0].tolist()  # type: ignore[assignment]
-            self._kept.read_on(ids, p.start.high, first)
+            self._make()
+            self._write(p, states, verdict)
         super().observe(p, output, verdict)
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
-        mx.async_eval(self._features)  # or the graph would grow while others draft
+        if not self._waiting:
+            mx.async_eval(self._features)  # or the graph would grow while others draft
         for i, text in enumerate(texts):
             if text:
                 self._kept.read_to(text, len(text) - 1, i)
@@ -80,6 +92,34 @@ class FeatureDrafter(ModelDrafter):
 
     def _logits(self, output: Output, rows: slice) -> mx.array:
         return self.head.logits(output.logits[:, rows])
+
+    def _make(self) -> None:
+        """Make the features that wait."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            start = waiting[0][0]
+            states = [
+                mx.concatenate(layer, axis=1) for layer in zip(*(each for _, each in waiting), strict=True)
+            ]
+            self._put(start, self.head.features(states))
+
+    def _write(self, p: Pass, states: list[mx.array], verdict: Verdict | None) -> None:
+        """Make the features of a pass."""
+        rows = self.head.features(states)
+        if p.tree is not None and verdict is not None:
+            rows = mx.take_along_axis(rows, verdict.path[:, :, None], axis=1)
+        if p.sequence is None:
+            self._put(p.start, rows)
+            return
+        first, end = p.sequence, p.start.high + rows.shape[1]
+        self._reserve(first + 1, end, rows.dtype)
+        self._features[first : first + 1, p.start.high : end] = rows
+        ids: list[int] = p.ids[0].tolist()  # type: ignore[assignment]
+        self._kept.read_on(ids, p.start.high, first)
+
+    def _put(self, start: Length, rows: mx.array) -> None:
+        self._reserve(len(rows), start.high + rows.shape[1], rows.dtype)
+        self._features = put_rows(self._features, rows, start.value, axis=1)
 
     def _reserve(self, sequences: int, end: int, dtype: mx.Dtype) -> None:
         b, capacity, _ = self._features.shape

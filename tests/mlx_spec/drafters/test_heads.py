@@ -8,12 +8,14 @@ import pytest
 from mlx_spec import Engine, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.eagle_head import EagleHead
+from mlx_spec.drafters.features import WAITING
 from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.medusa_head import final_norm, medusa_taps
 from mlx_spec.target.model import Model
 from tests.mlx_spec import heads, medusa_heads
 from tests.mlx_spec.drafters.learnt import LEARNT, PROMPT
-from tests.mlx_spec.heads import KNOWN, drafts
+from tests.mlx_spec.heads import KNOWN, Uneven, drafts
 from tests.mlx_spec.medusa_heads import ranked
 from tests.mlx_spec.tiny_models import ARCHITECTURES, one_layer, prompt, text
 
@@ -40,6 +42,26 @@ def test_a_head_that_did_not_draft_gives_shadow_results() -> None:
     engine.controller.shadow = lambda t, c, right: (asked.append(c.drafter), shadow(t, c, right))[1]  # type: ignore[method-assign]
     text(engine, PROMPT, max_tokens=60, drafter="eagle")
     assert "eagle" in asked
+
+
+def features_made(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> list[int]:
+    """The rows of each time that the head's features are made."""
+    rows: list[int] = []
+    make = EagleHead.features
+    monkeypatch.setattr(
+        EagleHead, "features", lambda s, states: (rows.append(states[0].shape[1]), make(s, states))[1]
+    )
+    return rows
+
+
+def test_features_of_plain_rounds_are_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time takes a pass over the weights that make them, and is one more operation of a plain round."""
+    learnt = LEARNT["eagle"]
+    engine = learnt.engine()
+    engine.controller = Uneven([*[0] * (WAITING + 7), 3, 3, 3, 3, *[0] * 5, 1, 1])  # type: ignore[assignment]
+    made = features_made(monkeypatch, engine)
+    assert learnt.all_right(engine, max_tokens=2 * WAITING)
+    assert made[1:4] == [WAITING, 7, 4], made
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
