@@ -18,7 +18,6 @@ from mlx_spec.target.read_texts import ReadTexts
 from mlx_spec.verify.batch import Proposer
 from mlx_spec.verify.copies import Copying
 
-
 WAITING = 32
 """Plain rounds whose features are made together, at most: made in each, they would take a pass over the
 weights that make them."""

@@ -8,14 +8,18 @@ import mlx.core as mx
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.target.cache import CAPACITY_STEP, Buffer, capacity_for
 
+KEPT = 6
+"""Ranges of rows whose graphs are kept: of short texts, which each text begins as, and a few longer ones. A
+graph of 32 layers takes 3 MB, and a range has some 5 of them."""
+
 
 class CompiledPasses:
-    """A function of arrays, compiled anew when the range of rows it reads changes: that is in its graph."""
+    """A function of arrays, compiled for each range of rows that it reads: that is in its graph."""
 
     def __init__(self, function: Callable[..., Any]):
         self._function = function
-        self._short: dict[int, Callable[..., Any]] = {}
-        """Compiled functions for short texts, by the rows they read."""
+        self._kept: dict[tuple[int, int], Callable[..., Any]] = {}
+        """Compiled functions by the first and the last row that they read, the latest last."""
         self.reset()
 
     def reset(self) -> None:
@@ -31,10 +35,9 @@ class CompiledPasses:
         low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
         if low != self.bounds.low or self.bounds.high < needed:
             self.bounds = Length(0, low, needed)
-            self.run = self._short.get(needed) or self._anew()
-            if needed <= CAPACITY_STEP:
-                # Every text begins short; the graphs of longer ones would hardly be used again.
-                self._short[needed] = self.run
+            self.run = self._kept[low, needed] = self._kept.pop((low, needed), None) or self._anew()
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
         for buffer in buffers:
             buffer.grow(self.bounds.high)
 

@@ -15,6 +15,7 @@ from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import model as cached_model
+from mlx_spec.target.compiled import KEPT
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from tests.mlx_spec.dflash_heads import SHAPE, random_head
@@ -85,15 +86,16 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
     assert built[-1] == built[6] + 3, "the buffers grew: one graph for each width, 1, 2 and 4"
 
 
-def test_graphs_for_few_rows_are_kept_for_the_next_text():
-    engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
-    answers, built = [], [0]
-    for _ in range(3):
-        answers.append(text(engine, prompt(20, 1), max_tokens=100, **DRAFTED))
+def test_graphs_of_the_latest_ranges_are_kept_for_the_next_texts():
+    engine = engine_of(one_layer(0), one_layer(1), context_limit=3000)
+    answers, built = [], []
+    # The second time a text's first pass is one token wide.
+    for length in (20, 700, 20, 700, 20, 700, *range(300, 300 + 256 * KEPT, 256), 20):
+        answers.append(text(engine, prompt(length, 1), max_tokens=60, **DRAFTED))
         built.append(engine.graphs_built)
-    assert answers[0] == answers[1] == answers[2]
-    # The second time its first pass is one token wide.
-    assert built[1] > 6 and built[2] - built[1] <= 2 and built[3] == built[2]
+    assert answers[0] == answers[2] == answers[4] == answers[-1] and answers[1] == answers[3] == answers[5]
+    assert built[3] - built[1] <= 4 and built[5] == built[3], "those of both texts are kept"
+    assert built[-1] > built[-2], "those of many others are not"
 
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
