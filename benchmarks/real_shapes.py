@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from mlx_spec import Engine
 
-OUR_LENGTHS = (1, 2, 3, 4, 5, 6, 8)
-PEER_LENGTHS = (1, 2, 3, 4, 6)
+LENGTHS = (1, 2, 3, 4, 6)
+"""Fixed draft lengths, ours and mlx-lm's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,9 @@ def main(
     acceptances: Annotated[
         str, typer.Option(help="Shares of drafted tokens, by commas.")
     ] = "0.1,0.5,0.7,0.9",
+    lengths: Annotated[str, typer.Option(help="Fixed draft lengths, by commas.")] = ",".join(
+        map(str, LENGTHS)
+    ),
     bits: Annotated[int, typer.Option(help="Of the weights; 16 leaves them unquantized.")] = 4,
     vocab: Annotated[int, typer.Option(min=256, help="Tokens of the vocabulary.")] = 128256,
     context: Annotated[int, typer.Option(min=1, help="Tokens of the prompt.")] = 512,
@@ -71,11 +74,13 @@ def main(
     from app.shell.machine import circumstances
 
     shares = [float(share) for share in acceptances.split(",")]
+    fixed = [int(length) for length in lengths.split(",")]
     found = {
         draft: measure(
             (target, draft),
             shares,
             bits if bits < 16 else None,
+            lengths=fixed,
             vocab=vocab,
             context=context,
             max_tokens=max_tokens,
@@ -85,7 +90,7 @@ def main(
         for draft in drafts.split(",")
     }
     for draft, result in found.items():
-        _show(f"{target} + {draft}, temperature {temperature:g}", result)
+        _show(f"{target} + {draft}, temperature {temperature:g}", result, fixed)
     data(
         json_line(
             {
@@ -110,6 +115,7 @@ def measure(
     acceptances: Sequence[float],
     bits: int | None,
     *,
+    lengths: Sequence[int] = LENGTHS,
     vocab: int,
     context: int,
     max_tokens: int,
@@ -147,26 +153,28 @@ def measure(
     records = Records({})
     measurement = Measurement(processes, prompts, max_tokens, records, line.show)
     for category in processes:
-        measurement.warm_up(sides(category))
-    measurement.run("compare", lambda category, _: sides(category), [temperature], repeats)
+        measurement.warm_up(sides(category, lengths))
+    measurement.run("compare", lambda category, _: sides(category, lengths), [temperature], repeats)
     line.clear()
     found, by_group = records.of("compare"), groups(list(processes))
     return {
         "ratios": [asdict(row) for row in ratios(found, by_group)],
         "speeds": [asdict(speed) for speed in speeds(found, by_group)],
-        "acceptance": {category: _accepted(Paces(found), category, temperature) for category in processes},
+        "acceptance": {
+            category: _accepted(Paces(found), category, temperature, lengths[0]) for category in processes
+        },
         "peak_memory_bytes": mx.get_peak_memory(),
     }
 
 
-def sides(category: str) -> list[Side]:
+def sides(category: str, lengths: Sequence[int] = LENGTHS) -> list[Side]:
     """All sides at one acceptance rate."""
     return [
         Side("ours auto", category, "auto"),
         Side("ours plain", category, "none", 0),
-        *(Side(f"ours {k}", category, "model", k) for k in OUR_LENGTHS),
+        *(Side(f"ours {k}", category, "model", k) for k in lengths),
         Side("mlx-lm plain", category, "plain"),
-        *(Side(f"mlx-lm {k}", category, "speculative", k) for k in PEER_LENGTHS),
+        *(Side(f"mlx-lm {k}", category, "speculative", k) for k in lengths),
     ]
 
 
@@ -174,17 +182,17 @@ def _category(share: float) -> str:
     return f"{share:.0%} accepted"
 
 
-def _accepted(paces: Paces, category: str, temperature: float) -> float:
-    """The measured acceptance rate, from our rounds with draft length 1."""
-    answers = [record.answer for record in paces.records("ours 1", temperature, [category])]
+def _accepted(paces: Paces, category: str, temperature: float, length: int) -> float:
+    """The measured acceptance rate of our rounds with this draft length: with 1, that of a token."""
+    answers = [record.answer for record in paces.records(f"ours {length}", temperature, [category])]
     return sum(answer.accepted for answer in answers) / sum(answer.drafted for answer in answers)
 
 
-def _show(title: str, result: Mapping[str, Any]) -> None:
+def _show(title: str, result: Mapping[str, Any], lengths: Sequence[int]) -> None:
     order = list(result["acceptance"])
     table = plain_table(title, *(f">{category}" for category in order))
     by = {(s["side"], s["group"]): s["decode_tokens_per_second"] for s in result["speeds"]}
-    for side in sides(order[0]):
+    for side in sides(order[0], lengths):
         table.add_row(f"{side.name}, tok/s", *(f"{by[side.name, category]:.1f}" for category in order))
     print_table(table)
 

@@ -98,7 +98,8 @@ class FeatureDrafter(ModelDrafter):
         if waiting:
             start = waiting[0][0]
             states = [
-                mx.concatenate(layer, axis=1) for layer in zip(*(each for _, each in waiting), strict=True)
+                mx.concatenate(list(layer), axis=1)
+                for layer in zip(*(each for _, each in waiting), strict=True)
             ]
             self._put(start, self.head.features(states))
 
