@@ -48,12 +48,16 @@ def check_plan(
 def verdict(measured: Sequence[Measured]) -> str:
     total, (same, ties, wrong) = len(measured), _counts(measured)
     if wrong:
-        return f"NOT lossless: {wrong} of {total} drafted texts differ and rounding does not explain it."
+        return f"NOT lossless: {wrong} of {total} texts differ and rounding does not explain it."
+    # At length 0, and where lookup finds nothing, no draft can have changed the text.
+    idle = sum(not m.drafted[0].draft_n for m in measured)
+    drafted = "nothing was drafted" + (f" for {idle} of them" if idle < total else "")
+    end = f"; {drafted}." if idle else "."
     if ties:
-        return f"lossless: {same} of {total} drafted texts are identical, {ties} part at a near-tie."
+        return f"lossless: {same} of {total} texts are identical, {ties} part at a near-tie{end}"
     if total == 1:
-        return "lossless: the one drafted text is identical to the plain one."
-    return f"lossless: all {total} drafted texts are identical to the plain ones."
+        return f"lossless: the one text is identical to the plain one{end}"
+    return f"lossless: all {total} texts are identical to the plain ones{end}"
 
 
 def table(measured: Sequence[Measured]) -> "Table":

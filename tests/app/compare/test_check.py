@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from app.compare.check import verdict
 from app.compare.collector import RunCollector
 from app.engine.difference import Difference
 from app.engine.same_text import TOLERANCE, first_difference
+from mlx_spec.stats import summarise
 from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
 from models import load_pair
@@ -140,13 +142,16 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     assert (report["complete"], report["compared"]) == (False, 2)
 
 
-def test_the_verdict_counts_what_is_identical_tied_and_different() -> None:
+def test_the_verdict_counts_what_is_identical_tied_different_and_not_drafted() -> None:
     same = measured([1], [1])
+    idle = replace(same, drafted=(summarise(()),))
     tied, wrong = (measured([1], [1], difference=Difference(1, "a", "b", m, 0.1)) for m in (0.01, None))
-    assert verdict([same]) == "lossless: the one drafted text is identical to the plain one."
-    assert verdict([same] * 2) == "lossless: all 2 drafted texts are identical to the plain ones."
-    assert verdict([same, tied]) == "lossless: 1 of 2 drafted texts are identical, 1 part at a near-tie."
-    assert verdict([same, tied, wrong]).startswith("NOT lossless: 1 of 3 drafted texts differ")
+    assert verdict([same]) == "lossless: the one text is identical to the plain one."
+    assert verdict([same] * 2) == "lossless: all 2 texts are identical to the plain ones."
+    assert verdict([same, tied]) == "lossless: 1 of 2 texts are identical, 1 part at a near-tie."
+    assert verdict([same, tied, wrong]).startswith("NOT lossless: 1 of 3 texts differ")
+    assert verdict([same, idle, same]).endswith("plain ones; nothing was drafted for 1 of them.")
+    assert verdict([idle]) == "lossless: the one text is identical to the plain one; nothing was drafted."
 
 
 def test_the_margin_is_the_distance_of_the_two_tokens_in_logits(tiny_pair: TinyPair) -> None:
