@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from app.engine.thinking import thought_of
 from app.history.records import (
     AnswerFacts,
     Attachment,
@@ -53,7 +54,9 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
         parts.append("## Instructions\n\n" + chat.system)
     for message in path:
         speaker = "You" if message.facts is None else one_line(message.facts.pair) or "Answer"
-        parts.append(f"## {speaker}\n\n{message.text.strip()}")
+        parts.append(f"## {speaker}")
+        said = [message.text.strip()] if message.facts is None else _answer(message.text)
+        parts += filter(None, said)
         parts += [fenced(attachment) for attachment in message.attachments]
         if message.facts is not None:
             parts.append(f"*{_numbers(message.facts)}*")
@@ -61,6 +64,13 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
     if others:
         parts.append(f"*{others} messages of other branches are left out; JSON has them.*")
     return "\n\n".join(parts) + "\n"
+
+
+def _answer(text: str) -> list[str]:
+    """An answer's thought as a quotation, and its text."""
+    thought, answer_at, _ = thought_of(text)
+    quoted = "\n".join(f"> {line}".rstrip() for line in ("*Thought:*", "", *thought.split("\n")))
+    return [quoted if thought else "", text[answer_at:].strip()]
 
 
 def fenced(attachment: Attachment) -> str:

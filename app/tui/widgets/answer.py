@@ -16,8 +16,8 @@ from textual.strip import Strip
 from textual.style import Style as VisualStyle
 from textual.timer import Timer
 
-from app.chat.thinking import thought_of
 from app.engine.events import Mark, Piece, append, text_of
+from app.engine.thinking import thought_of
 from app.shell.printable import printable
 from app.tui.widgets.item_line import SEPARATOR
 from app.tui.widgets.markdown_blocks import MARKDOWN_CLASSES

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len, set_cell_size
 
-from app.chat.thinking import thought_of
+from app.engine.thinking import answer_of
 from app.tui.widgets.coloured_code import Coloured, ColouredCode
 from app.tui.widgets.wrapping import Line, Run, Styles, cells, exact, text_of, wrapped
 
@@ -43,8 +43,7 @@ _NARROW = 12
 
 def code_blocks(text: str) -> list[str]:
     """The code of an answer, without that of its thought if it has more than a thought."""
-    said = text[thought_of(text).answer_at :] or text
-    return [token.content for token in PARSER.parse(said) if token.type in ("fence", "code_block")]
+    return [token.content for token in PARSER.parse(answer_of(text)) if token.type in ("fence", "code_block")]
 
 
 def blocks(source: str) -> Iterator[SyntaxTreeNode]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.chat.open_chat import OpenChat
 from app.chat.settings import new_seed
-from app.chat.thinking import thought_of
+from app.engine.thinking import answer_of, thought_of
 from app.history.records import ChatMessage
 from app.shell.errors import BadInput
 from app.shell.number_text import counted
@@ -110,15 +110,19 @@ class MessageActions:
         self._transcript.go_to(message_id, words)
 
     def copy(self, value: str) -> str:
-        """Copy a message, or with `code N` a code block of an answer; without N the next one each time."""
+        """Copy a prompt, an answer without its thought, or with `code N` one of its code blocks; without N
+        the next one each time.
+        """
         what, _, number = value.partition(" ")
         if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
         if not what:
             message = self._chosen() or self._answer()
-            self._transcript.app.copy_to_clipboard(message.text)
-            kind = "answer" if message.role == "assistant" else "prompt"
-            return f"Copied the {kind} ({counted(len(message.text), 'character')})."
+            is_answer = message.role == "assistant"
+            text = answer_of(message.text) if is_answer else message.text
+            self._transcript.app.copy_to_clipboard(text)
+            kind = "answer" if is_answer else "prompt"
+            return f"Copied the {kind} ({counted(len(text), 'character')})."
         message, blocks = self._code()
         last, place = self._copied
         chosen = int(number) if number else place % len(blocks) + 1 if last == message.id else 1

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.chat.thinking import thought_of
 from app.engine.chat_prompt import chat_ids
 from app.engine.events import Piece, TextAdded, TurnEnded, text_of
 from app.engine.message import Message
 from app.engine.protocol import Answer
+from app.engine.thinking import thought_of
 from mlx_spec.types import Options
 from tests.app.engine.families import FAMILIES
 from tests.app.scripted_pair import scripted_session

@@ -70,6 +70,17 @@ def test_markdown_shows_the_branch_in_view() -> None:
     assert fenced(Attachment("a.txt", "no fence")) == "File a.txt:\n```\nno fence\n```"
 
 
+def test_markdown_quotes_a_thought_before_its_answer() -> None:
+    said = "<think>\nHm.\n\n> no\n</think>\n\nYes."
+    messages = [prompt("p", "<think>why</think>"), answer("a", "p", said), answer("b", "a", "<think>\nStill")]
+    text = as_markdown(chat("c1", leaf="b"), messages)
+    assert (
+        "## You\n\n<think>why</think>\n\n## pair\n\n> *Thought:*\n>\n> Hm.\n>\n> > no\n\nYes.\n\n*seed 7"
+        in text
+    )
+    assert "> *Thought:*\n>\n> Still\n\n*seed 7" in text
+
+
 def exported(**changed: object) -> dict[str, Any]:
     """A chat of a prompt and an answer as JSON, to be changed by a test."""
     messages = [prompt("p", "hi", chat_id="cc33"), answer("m", "p", chat_id="cc33")]

@@ -188,7 +188,7 @@ def test_code_blocks_are_found_with_their_text() -> None:
     assert code_blocks(TEXT) == ["def f(x):\n\treturn '''a\nb'''\n", "", "indented\n"]
     thought = "<think>\n```\nno, that is\n"
     assert code_blocks(f"{thought}</think>\n\n```\nright\n```") == ["right\n"]
-    assert code_blocks(thought) == ["no, that is\n"]
+    assert code_blocks(thought) == ["no, that is"]
 
 
 def test_code_keeps_its_colours_while_it_grows() -> None:

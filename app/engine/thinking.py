@@ -29,3 +29,9 @@ def thought_of(text: str) -> Thought:
     if opened:
         return Thought(thought.strip(), len(text), finished=False)
     return Thought("", 0)
+
+
+def answer_of(text: str) -> str:
+    """The text without its thought; the thought, if there is nothing else."""
+    thought, answer_at, _ = thought_of(text)
+    return text[answer_at:] or thought
