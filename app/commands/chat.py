@@ -104,7 +104,7 @@ def answer_lines(pair: "LoadedPair", options: Options) -> int:
         talk("Write a prompt, then an empty line: the answer follows. Ctrl+D ends the chat.")
     for prompt in line_groups():
         messages.append(Message(role="user", content=prompt))
-        ended = print_answer(session, Answer(0, tuple(messages), options))
+        ended, *_ = print_answer(session, Answer(0, tuple(messages), options, parts=True))
         data("")
         messages.append(Message(role="assistant", content=ended.text))
         if ended.finish_reason == "cancelled":

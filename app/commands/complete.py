@@ -67,7 +67,7 @@ def command(
     with args.tuned_pair(spec, options) as loaded:
         asked = gap if gap.after else gap.before
         request = Answer(0, asked, options, documents=documents, stop_texts=stops)
-        ended = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
+        ended, *_ = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
     return exit_code(ended, json=json)
 
 

@@ -1,14 +1,15 @@
 """`generate`: one prompt, one answer."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from app.commands import arguments as args
 from app.engine.chat_prompt import Message
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
+from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.shell import exit_codes
@@ -16,7 +17,7 @@ from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.machine import device_name, versions
 from app.shell.number_text import answer_figures
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import Progress, aside, data, json_data, talk
 from app.shell.prompt_source import read_prompt
 from mlx_spec.types import Options
 
@@ -39,7 +40,8 @@ def command(
 ) -> int:
     """Answer one prompt.
 
-    The text streams to stdout, its statistics go to stderr; --json prints both as one object.
+    The text streams to stdout, its statistics go to stderr; --json prints both as one object. The model's
+    thought is in the object, and otherwise shown only on a terminal.
     """
     stops = args.stop_texts(stop)
     if pair.pair is not None and " " in pair.pair:
@@ -48,16 +50,24 @@ def command(
     text = read_prompt(prompt, prompt_file)
     with args.tuned_pair(spec, options) as loaded:
         asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
-        ended = print_answer(Session(loaded), Answer(0, asked, options, stop_texts=stops), quiet=json)
+        request = Answer(0, asked, options, stop_texts=stops, parts=not raw)
+        ended, said, thought = print_answer(Session(loaded), request, quiet=json)
     if not json:
         talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))
-    return exit_code(ended, json=json)
+    return exit_code(ended, json=json, text=said, thought=thought)
 
 
-def exit_code(ended: TurnEnded, *, json: bool) -> int:
-    """The exit code for this answer; with `json`, print the answer as an object first."""
+class Printed(NamedTuple):
+    ended: TurnEnded
+    text: str
+    """Without the thought, if the request asked for parts."""
+    thought: str
+
+
+def exit_code(ended: TurnEnded, *, json: bool, **parts: str) -> int:
+    """The exit code for this answer; with `json`, print the answer and its `parts` as an object first."""
     if json:
-        json_data({**asdict(ended), "versions": versions(), "device": device_name()})
+        json_data({**asdict(ended), **parts, "versions": versions(), "device": device_name()})
     if ended.finish_reason == "cancelled":
         talk("The answer is not complete.")
         return exit_codes.INTERRUPTED
@@ -66,8 +76,9 @@ def exit_code(ended: TurnEnded, *, json: bool) -> int:
 
 def print_answer(
     session: Session, request: Answer, *, quiet: bool = False, line_break: bool = True
-) -> TurnEnded:
+) -> Printed:
     """Print an answer as it comes; with `line_break`, end it with a line break if it has none."""
+    pieces: list[Piece] = []
     with Interrupt() as interrupt, Progress() as progress:
         for event in session.answer(request, lambda: interrupt.pressed):
             match event:
@@ -75,12 +86,28 @@ def print_answer(
                     progress.show(f"Reading the prompt: {done} of {total} tokens")
                 case TurnsDropped(count):
                     talk(f"The conversation is long: its oldest {count} messages are left out.")
-                case TextAdded(pieces) if not quiet:
-                    progress.clear()
-                    data(text_of(pieces), end="")
-                case TurnEnded(text):
-                    if line_break and not quiet and not text.endswith("\n"):
+                case TextAdded(added):
+                    for piece in added:
+                        if not quiet:
+                            progress.clear()
+                            _print(piece, pieces[-1:])
+                        pieces.append(piece)
+                case TurnEnded():
+                    said = {part: text_of(p for p in pieces if p.thought is part) for part in (True, False)}
+                    if not quiet:
                         progress.clear()
-                        data("")
-                    return event
+                        aside("\n" if pieces and pieces[-1].thought else "")
+                        data("", end="\n" if line_break and not said[False].endswith("\n") else "")
+                    if said[True] and not said[False] and event.finish_reason == "length":
+                        talk("The answer ended inside its thought. Allow a longer one: --max-tokens N.")
+                    return Printed(event, said[False], said[True])
     raise AssertionError("an answer always ends with TurnEnded")
+
+
+def _print(piece: Piece, before: Sequence[Piece]) -> None:
+    if piece.thought != any(last.thought for last in before):
+        aside(("\n\n" if before else "") + ("Thought:\n" if piece.thought else ""))
+    if piece.thought:
+        aside(piece.text)
+    else:
+        data(piece.text, end="")

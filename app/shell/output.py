@@ -61,6 +61,13 @@ def talk(text: str) -> None:
     _to_stderr(printable(text) + "\n")
 
 
+def aside(text: str) -> None:
+    """Print a text beside the result, dimmed: to stderr if it is a terminal, else nowhere."""
+    if text and sys.stderr.isatty():
+        shown = printable(text)
+        _to_stderr(shown if is_dumb() else f"\x1b[2m{shown}\x1b[22m")
+
+
 class Progress:
     """One line on stderr that is overwritten, and cleared at exit; silent without a terminal."""
 

@@ -14,7 +14,7 @@ from app.commands import arguments as args
 from app.shell.number_text import answer_figures
 from mlx_spec.stats import summarise
 from mlx_spec.text import Read
-from tests.app.scripted_pair import ScriptedEngine, ScriptedPair, ScriptedRows
+from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair, ScriptedRows
 from tests.app.tiny_pair import TinyPair
 
 
@@ -25,7 +25,7 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     arguments += ["--temperature", "0.9"]
     assert main([*arguments, "--json"]) == 0
     first = json.loads(capfd.readouterr().out)
-    parts = {"text", "token_ids", "finish_reason", "stopped_at", "tool_calls", "seed", "stats"}
+    parts = {"text", "thought", "token_ids", "finish_reason", "stopped_at", "tool_calls", "seed", "stats"}
     assert {*parts, "versions", "device"} == set(first)
     wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
     assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
@@ -103,3 +103,41 @@ def test_ctrl_c_with_json_prints_the_whole_object(
 
 def test_an_answer_that_was_stopped_before_its_first_token_has_no_speed() -> None:
     assert answer_figures(summarise(())) == ["no tokens"]
+
+
+def thinks(monkeypatch: pytest.MonkeyPatch, said: str = "<think>\nHm.\n</think>\n\nYes.") -> None:
+    pair = ScriptedPair(ScriptedEngine([*said.encode(), STOP]))
+    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ([], "Yes.\n"),
+        (["--raw"], "<think>\nHm.\n</think>\n\nYes.\n"),
+        (["--max-tokens", "9"], "\n"),
+    ],
+    ids=["the answer alone", "the text as it is", "nothing yet"],
+)
+def test_a_pipe_gets_the_answer_without_its_thought(
+    arguments: list[str], printed: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    thinks(monkeypatch)
+    assert main(["generate", "--draft-length", "2", "--prompt", "x", *arguments]) == 0
+    out, err = capfd.readouterr()
+    assert out == printed and "Hm." not in err
+    assert ("inside its thought. Allow a longer one: --max-tokens" in err) == (printed == "\n")
+
+
+def test_json_has_the_thought_apart_and_a_terminal_shows_it_dimmed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    thinks(monkeypatch)
+    assert main(["generate", "--draft-length", "2", "--prompt", "x", "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert (report["text"], report["thought"]) == ("Yes.", "Hm.")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["generate", "--draft-length", "2", "--prompt", "x"]) == 0
+    out, err = capfd.readouterr()
+    err = err.replace("\x1b[22m\x1b[2m", "")
+    assert out == "Yes.\n" and "\x1b[2mThought:\nHm.\n\n\x1b[22m" in err
