@@ -47,6 +47,8 @@ first line brings earlier prompts back."""
              "Write a long text that was pasted into the prompt"),
         bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
+        bind("ctrl+d", "delete_or_leave", "", "prompt.leave",
+             "In an empty prompt: leave; else delete the character after the cursor"),
         bind("tab", "screen.browse", "", "prompt.browse",
              "To the messages: edit, ask again, continue, copy, walk branches"),
         bind("pageup", "screen.page(-1)", "", "prompt.page_up", "Scroll the conversation up"),
@@ -63,6 +65,8 @@ first line brings earlier prompts back."""
         super().__init__(compact=True, highlight_cursor_line=False)
         self._takes_key = takes_key
         self._takes_paste = takes_paste
+        self._deletes = False
+        """The last key was Ctrl+D and had a text: held down, it must not leave at the text's end."""
 
     def on_paste(self, event: Paste) -> None:
         if self._takes_paste(event.text):
@@ -90,8 +94,16 @@ first line brings earlier prompts back."""
     def action_newline(self) -> None:
         self.insert("\n")
 
+    async def action_delete_or_leave(self) -> None:
+        if self.text:
+            self._deletes = True
+            self.action_delete_right()
+        elif not self._deletes:
+            await self.app.action_quit()
+
     async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
+        self._deletes &= event.key in self.app.keys.of("prompt.leave")
         if self._takes_key(event.key):
             pass
         elif event.key in self.app.keys.of("prompt.send"):

@@ -12,7 +12,7 @@ from textual.events import Paste
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 KEYS = ("enter,escape,tab,shift+tab,up,down,left,right,home,end,pageup,pagedown,backspace,delete,space,slash,"
-        "f1,f2,f3,f4,f5,f6,f7,f8,f9,f10,ctrl+a,ctrl+b,ctrl+d,ctrl+e,ctrl+f,ctrl+g,ctrl+j,ctrl+k,ctrl+l,ctrl+n,"
+        "f1,f2,f3,f4,f5,f6,f7,f8,f9,f10,ctrl+a,ctrl+b,ctrl+e,ctrl+f,ctrl+g,ctrl+j,ctrl+k,ctrl+l,ctrl+n,"
         "ctrl+o,ctrl+p,ctrl+r,ctrl+t,ctrl+u,ctrl+w,ctrl+y,ctrl+z,alt+n,alt+enter,shift+enter,"
         "a,b,c,d,e,i,j,k,n,o,p,r,s,t,u,v,w,x,y,J,@,1").split(",")  # fmt: skip
 PROMPTS = ("hold", "slow", "slow", "read", "fail", "refuse", "markdown", "think", "controls", "full",

@@ -36,6 +36,25 @@ async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open
         assert given == [False]
 
 
+async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_and_leaves(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        await opened.press("a", "b", "home", "ctrl+d")
+        assert opened.area.text == "b"
+        await opened.press("ctrl+d", "ctrl+d", "ctrl+d")
+        assert opened.area.text == "" and opened.app.screen is opened.app.chat
+        await opened.press("space", "backspace", "ctrl+d")
+        await opened.reached(UnsavedScreen)
+        await opened.press("escape", "ctrl+d")
+        await opened.reached(UnsavedScreen)
+    async with open_chat() as opened:
+        await opened.press("ctrl+d")
+        await opened.until(lambda: opened.app._exit)
+
+
 async def test_leaving_with_messages_that_are_not_saved_asks_and_offers_a_file_for_them(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
