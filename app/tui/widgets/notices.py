@@ -12,6 +12,7 @@ from textual.notifications import Notification, Notify, SeverityLevel
 from app.chat.chat_view import Kind
 from app.shell.number_text import counted
 from app.shell.printable import printable
+from app.tui.widgets.race import TALL
 
 SEVERITIES: dict[Kind, SeverityLevel] = {
     "info": "information", "mistake": "warning", "warning": "warning", "error": "error"
@@ -24,6 +25,8 @@ CHARACTERS_A_SECOND = 15
 LEAST_SECONDS = 0.001
 """What a toast stays for even if it is shown when its time is over."""
 KEPT = 200
+LEAST_ROOM = 100
+"""Characters that a toast counts for at least: the lines around it take room too."""
 LONGEST, TOAST = 1500, 400
 """Characters kept and shown: a notice may quote a long pasted text."""
 
@@ -50,6 +53,15 @@ class ToastNotification(Notification):
 def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel = "information") -> None:
     """Show a toast of this plain text for `seconds`."""
     app.post_message(Notify(ToastNotification(text, severity=severity, timeout=seconds)))
+
+
+def make_room(app: App[Any], newest: Notification) -> None:
+    """Remove the oldest toasts: in a pile the newest would be out of view, and others over the prompt."""
+    room = TOAST - len(newest.message) if app.size.height >= TALL else 0
+    for old in [*app._notifications][::-1]:
+        room -= max(len(old.message), LEAST_ROOM)
+        if room < 0:
+            app._unnotify(old)
 
 
 def copy(app: App[Any], text: str) -> None:

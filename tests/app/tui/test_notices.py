@@ -53,3 +53,20 @@ async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_s
         await chat.back_in_chat()
         chat.app.chat.take_pair_event(TuningEnded(skipped=True))
         await chat.shows("Measuring was skipped")
+
+
+@pytest.mark.parametrize(
+    ("size", "words", "least"), [((80, 24), 8, 3), ((80, 24), 30, 5), ((40, 24), 8, 3), ((40, 12), 3, 5)]
+)
+async def test_of_many_toasts_the_newest_is_in_view_whole_and_none_lies_over_the_prompt(
+    size: tuple[int, int], words: int, least: int, open_chat: OpenChat
+) -> None:
+    async with open_chat(size, toasts=True) as chat:
+        for number in range(6):
+            chat.app.chat.view.note(f"Begin {number} {'went wrong ' * words}end {number}", "error")
+        await chat.shows("Begin 5", "end 5", "/ for commands")
+        await chat.pilot.pause()
+        shown = [number for number in range(6) if f"end {number}" in chat.screen]
+        assert shown == list(range(least, 6))
+        chat.app.chat.view.note("A mistake.", "mistake")
+        await chat.shows("A mistake.")
