@@ -147,6 +147,8 @@ class ChatApp(Program):
             if self._typed_ahead is not None:
                 self._typed_ahead.append(event)
                 return
+            if isinstance(event, Paste) or event.key != "ctrl+c":
+                self._ctrl_c_at = float("-inf")  # the next one is a first one, for other text
             if isinstance(event, Paste):
                 event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
             if isinstance(first_run := self.screen, FirstRunScreen) and first_run.hand_on(event):

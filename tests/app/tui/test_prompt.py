@@ -233,4 +233,7 @@ async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "a text\nof two lines")
         await chat.press("ctrl+c")
+        await chat.until(lambda: chat.area.text == "")
+        assert not chat.app._exit, "other keys came between"
+        await chat.press("ctrl+c")
         await chat.until(lambda: not chat.app.is_running)
