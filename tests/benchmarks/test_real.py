@@ -127,7 +127,7 @@ def test_a_run_that_was_killed_goes_on_and_prints_the_page(
     main(**asked, limit=2)
     assert records.read_text().startswith(first)
     found = capsys.readouterr().out
-    assert found.count("| auto |") == 4 and "| lookup 3 |" in found and "texts are those" in found
+    assert found.count("| auto |") == 4 and "| lookup 3 |" in found and "texts equal those" in found
     whole = records.read_text()
     main(**asked, limit=2)
     assert records.read_text() == whole
