@@ -44,12 +44,16 @@ def command(
         left = [request for request in asked if request.custom_id not in written.answered]
         if len(left) < len(asked):
             talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
+        if refused := sum(request.custom_id in written.refused for request in asked):
+            were = "was" if refused == 1 else "were"
+            talk(f"{refused} of these {were} refused. {answers} says why; delete such a line to ask again.")
         try:
             if not left:
                 return exit_codes.DONE
             outcome = asyncio.run(answer_all(spec, options, left, written, at_once))
         except KeyboardInterrupt:
-            talk(f"Stopped at {len(written.answered)} of {len(asked)}. The same command goes on from there.")
+            done = sum(request.custom_id in written.answered for request in asked)
+            talk(f"Stopped at {done} of {len(asked)}. The same command goes on from there.")
             return exit_codes.INTERRUPTED
     refused = f" {answers} says why." if outcome.refused else ""
     talk(f"{outcome.text}.{refused}")

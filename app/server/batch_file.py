@@ -5,7 +5,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -59,10 +59,12 @@ def read_requests(file: Path) -> list[BatchRequest]:
 class Answers:
     """The output file, written a line at a time."""
 
-    def __init__(self, file: BinaryIO, answered: set[str]) -> None:
+    def __init__(self, file: BinaryIO, answered: set[str], refused: Set[str]) -> None:
         self._file = file
         self.answered = answered
         """The `custom_id` of each line."""
+        self.refused = refused
+        """Those of an earlier run whose answer is an error."""
 
     def add(self, custom_id: str, status: int, body: Any) -> None:
         """Append one line; if that fails, MachineFailed, and no part of the line stays."""
@@ -104,10 +106,11 @@ def open_answers(file: Path) -> Iterator[Answers]:
         whole = content[: content.rfind(b"\n") + 1]
         try:
             lines = [json.loads(line) for line in whole.splitlines()]
-            answered = {line["custom_id"] for line in lines if line["response"]}
+            answered = {line["custom_id"]: line["response"] for line in lines if line["response"]}
+            refused = {name for name, response in answered.items() if response["status_code"] >= 400}
         except (ValueError, LookupError, TypeError):
             raise BadInput(
                 f"{file} holds something else than a batch's answers. Name another file."
             ) from None
         opened.truncate(len(whole))
-        yield Answers(opened, answered)
+        yield Answers(opened, set(answered), refused)

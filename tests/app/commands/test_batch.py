@@ -84,6 +84,35 @@ def test_only_what_is_missing_is_asked_again(
     assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
 
 
+def test_requests_that_an_earlier_run_refused_are_counted_apart_from_the_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hi", temperature=-1)])
+    command = ["batch", given, str(out := tmp_path / "out.jsonl")]
+    assert main(command) == 0
+    capfd.readouterr()
+    assert main(command) == 0
+    assert f"2 of 2 requests had their answers already.\n1 of these was refused. {out} says why" in (
+        capfd.readouterr().err
+    )
+
+
+def test_a_stop_counts_the_answers_to_this_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.server.batch.answer_all", stop)
+    out = tmp_path / "out.jsonl"
+    lines = [{"custom_id": f"r{n}", "response": {"status_code": 200}} for n in (1, 7, 8)]
+    out.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hello")])
+    assert main(["batch", given, str(out)]) == 130
+    assert "Stopped at 1 of 2." in capfd.readouterr().err
+
+
 def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [request(n, "hello") for n in range(200)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
