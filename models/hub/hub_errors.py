@@ -2,7 +2,7 @@
 
 from json import JSONDecodeError
 
-from httpx2 import ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
+from httpx2 import URL, ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
     FileMetadataError,
@@ -88,9 +88,15 @@ def _refusal(error: HfHubHTTPError, source: Source, status: int) -> str:
         return (
             f"{source.repo} is gated: accept its terms at {page}, then run `hf auth login` or set HF_TOKEN."
         )
+    if status == 429:
+        return "The Hub asks for fewer requests (error 429). Wait some minutes and pull again."
+    host = error.response.url.host
+    if host != URL(constants.ENDPOINT).host:  # the Hub sent us there, with a permit in the address
+        return (
+            f"{host}, where the Hub keeps the files of {source}, answers with error {status}. {_AGAIN} "
+            "If it goes on, ask whoever runs your network or proxy whether it blocks this address."
+        )
     if status in (401, 403):
         why = ": your token is not accepted, or may not read it. Log in anew" if get_token() else ". Log in"
         return f"The Hub refuses {source} (error {status}){why}: `hf auth login`, or set another HF_TOKEN."
-    if status == 429:
-        return "The Hub asks for fewer requests (error 429). Wait some minutes and pull again."
     return f"{endpoint()} answers with error {status} for {source}. Try again later."

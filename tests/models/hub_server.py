@@ -50,6 +50,8 @@ class HubServer:
     """Send whole files even if a range is requested."""
     status: int | None = None
     """Answer everything with this error."""
+    far_status: int | None = None
+    """Answer requests for large files with this error."""
     page: bytes | None = None
     """Answer everything with this text, as a network's sign-in page does."""
 
@@ -126,6 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
         if parts == ["api", "models"]:
             return self._search(parse_qs(urlsplit(self.path).query))
         if parts[0] == "cdn":
+            if self.hub.far_status:
+                return self._answer(self.hub.far_status, {})
             return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
         model = self.hub.models.get(repo)

@@ -71,6 +71,17 @@ def test_what_the_hub_answers_instead_is_reported(
         last()
 
 
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_host_of_files_that_refuses_is_named_and_no_login_is_asked_for(hub: HubServer, status: int) -> None:
+    hub.far_status = status
+    with pytest.raises(MachineTrouble, match=f"^localhost, .* error {status}. Pull again") as raised:
+        last()
+    assert "og in" not in str(raised.value)
+
+    hub.far_status = None
+    assert last().phase == "done"
+
+
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
