@@ -10,6 +10,8 @@ Phase = Literal["asking", "tokenizers", "weights", "checking", "done"]
 
 _STALLED_SECONDS = 5.0
 _RATE_SECONDS = 10.0
+_SURE_SECONDS = 3.0
+"""Until a rate is told: connections begin slowly, and hours would be foretold for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Progress:
     transferred_bytes: int = 0
     """In this pull."""
     bytes_per_second: float = 0.0
+    """0 while unknown."""
     stalled_seconds: float = 0.0
     """Time without a byte while fetching; 0 until it exceeds `_STALLED_SECONDS`."""
     notes: tuple[str, ...] = ()
@@ -42,7 +45,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None while nothing is being transferred."""
+        """At the present rate; None while that is unknown."""
         if self.phase != "weights" or self.stalled_seconds or not self.bytes_per_second:
             return None
         return (self.total_bytes - self.done_bytes) / self.bytes_per_second
@@ -68,15 +71,16 @@ class Pace:
         now = self._clock()
         if transferred != self._seen[-1][1] or not fetching:
             self._last_change = now
-        if not transferred or not fetching:
+        if not fetching or transferred == self._seen[0][1]:
             self._seen.clear()  # the rate starts with the first byte
         self._seen.append((now, transferred))
         while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:
             self._seen.popleft()
 
     def rate(self) -> float:
+        """Bytes per second; 0 until it was measured for `_SURE_SECONDS`."""
         (start, first), (end, last) = self._seen[0], self._seen[-1]
-        return max(last - first, 0) / (end - start) if end > start else 0.0
+        return max(last - first, 0) / (end - start) if end - start >= _SURE_SECONDS else 0.0
 
     def stalled_seconds(self) -> float:
         silent = self._clock() - self._last_change

@@ -11,7 +11,7 @@ def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -
         pace.add(0, fetching=True)
     for seconds[0] in range(9, 31):
         pace.add(100 * min(seconds[0] - 8, 5) + 10 * max(seconds[0] - 13, 0), fetching=True)
-        if seconds[0] == 9:
+        if seconds[0] == 11:
             assert pace.rate() == 100
         if seconds[0] == 14:
             assert pace.rate() == 510 / 6
@@ -41,10 +41,23 @@ def test_while_files_are_checked_no_download_stalls_or_becomes_slower() -> None:
     for seconds[0] in (3.0, 9.0):
         pace.add(200, fetching=False)
     assert not pace.rate()
-    for seconds[0], bytes_here in ((9.2, 200), (10.0, 300)):
+    for seconds[0], bytes_here in ((9.5, 200), (10.5, 300), (12.5, 500)):
         pace.add(bytes_here, fetching=True)
         assert not pace.stalled_seconds()
     assert pace.rate() == 100
+
+
+def test_no_rate_and_no_time_left_is_told_of_the_first_bytes_after_a_wait_for_connections() -> None:
+    seconds = [0.0]
+    pace, told = Pace(lambda: seconds[0]), list[tuple[float, float]]()
+    pace.add(1_000, fetching=False)
+    for tenth in range(1, 100):
+        seconds[0] = tenth / 10
+        pace.add(1_000 + 1_000_000 * max(tenth - 40, 0), fetching=True)
+        if rate := pace.rate():
+            told.append((seconds[0], rate))
+    assert told[0][0] == 7.0
+    assert all(abs(rate - 10_000_000) < 1 for _, rate in told)
 
 
 def test_the_end_is_reached_only_when_all_is_checked() -> None:
