@@ -25,7 +25,8 @@ from models.training.kinds import Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
-"""Texts per file: a stop loses at most this many, and those being written. One of each file is held out."""
+"""Most texts of a file: a stop loses at most this many, and those being written. One of each file of several
+is held out."""
 EPOCHS = 4
 WRITING = 0.6
 """Share of a time limit for collecting texts."""
@@ -121,6 +122,8 @@ class Job:
                 done += len(found.tokens)
                 left = min(pace.left(done, self._tokens), max(0.0, self._seconds_left(WRITING)))
                 report(Step("Texts", done, self._tokens, self._kind.unit, left))
+                if self._seconds_left(WRITING) <= 0:
+                    break
             if not studies:
                 return
             number = max((int(file.stem.removeprefix("texts-")) + 1 for file in self.files), default=0)

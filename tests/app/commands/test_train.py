@@ -129,33 +129,6 @@ def test_a_stopped_training_goes_on(
     assert files - {"vocabulary.json"} == {*written, f"{kept}.safetensors"}
 
 
-def test_an_end_that_comes_nearer_is_reached_with_low_rates(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rates, honest = [], job.Fit.learn
-    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
-    monkeypatch.setattr(job, "EPOCHS", 400)
-    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 600))
-    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    assert len(rates) < 20 and rates[-1] < 0.2
-
-
-def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job, "EPOCHS", 2)
-    seen, slow = [], iter([True])
-    honest = job.Fit.learn
-    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch))
-    reached = job.Pace.reached
-    monkeypatch.setattr(
-        job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
-    )
-    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    files = unfinished(tiny_pair, "eagle").glob("texts-*")
-    assert sum(seen) >= 2 * sum(len(text.tokens) for file in files for text in job.parted(file)[0]) > 0
-
-
 @pytest.mark.parametrize(
     ("kind", "said"),
     [

@@ -1,0 +1,47 @@
+"""`train --hours`: a training that ends in time, with low learning rates."""
+
+import pytest
+
+from app.cli import main
+from models.training import job
+from tests.app.commands.test_train_killed import unfinished
+from tests.app.tiny_pair import TinyPair
+
+pytestmark = pytest.mark.usefixtures("small_training")
+
+
+def test_an_end_that_comes_nearer_is_reached_with_low_rates(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, honest = [], job.Fit.learn
+    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
+    monkeypatch.setattr(job, "EPOCHS", 400)
+    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 600))
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    assert len(rates) < 20 and rates[-1] < 0.2
+
+
+def test_the_time_for_texts_ends_after_any_of_them(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, honest = [], job.Job._studied
+    monkeypatch.setattr(job.Job, "_studied", lambda self, *given: read.append(1) or honest(self, *given))
+    monkeypatch.setattr(job.Job, "_seconds_left", lambda self, share=1.0: 3 - len(read))
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    assert len(read) == 3
+
+
+def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "EPOCHS", 2)
+    seen, slow = [], iter([True])
+    honest = job.Fit.learn
+    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch))
+    reached = job.Pace.reached
+    monkeypatch.setattr(
+        job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
+    )
+    assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
+    files = unfinished(tiny_pair, "eagle").glob("texts-*")
+    assert sum(seen) >= 2 * sum(len(text.tokens) for file in files for text in job.parted(file)[0]) > 0
