@@ -43,7 +43,8 @@ def command(
     if not complete:
         talk(f"Broken off after {counted(len(measured), 'text')}.")
     if json:
-        json_data({"complete": complete, **check.as_json(measured), **circumstances()})
+        facts = {"pair": loaded.spec.as_json(), **circumstances()}
+        json_data({"complete": complete, **check.as_json(measured), **facts})
     else:
         print_table(check.table(measured))
         data(check.verdict(measured))

@@ -68,7 +68,7 @@ def command(
         asked = gap if gap.after else gap.before
         request = Answer(0, asked, options, documents=documents, stop_texts=stops)
         ended, *_ = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
-    return exit_code(ended, json=json)
+    return exit_code(ended, spec, json=json)
 
 
 def _gap(text: str, at: str | None) -> FillIn:

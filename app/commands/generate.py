@@ -20,6 +20,7 @@ from app.shell.number_text import answer_figures
 from app.shell.output import Progress, aside, data, json_data, talk
 from app.shell.prompt_source import read_prompt
 from mlx_spec.types import Options
+from models.pairs.pair import PairSpec
 
 EXAMPLE = """\b
 Examples:
@@ -54,7 +55,7 @@ def command(
         ended, said, thought = print_answer(Session(loaded), request, quiet=json)
     if not json:
         talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))
-    return exit_code(ended, json=json, text=said, thought=thought)
+    return exit_code(ended, spec, json=json, text=said, thought=thought)
 
 
 class Printed(NamedTuple):
@@ -64,10 +65,11 @@ class Printed(NamedTuple):
     thought: str
 
 
-def exit_code(ended: TurnEnded, *, json: bool, **parts: str) -> int:
+def exit_code(ended: TurnEnded, pair: PairSpec, *, json: bool, **parts: str) -> int:
     """The exit code for this answer; with `json`, print the answer and its `parts` as an object first."""
     if json:
-        json_data({**asdict(ended), **parts, "versions": versions(), "device": device_name()})
+        by = {"pair": pair.as_json(), "versions": versions(), "device": device_name()}
+        json_data({**asdict(ended), **parts, **by})
     if ended.finish_reason == "cancelled":
         talk("The answer is not complete.")
         return exit_codes.INTERRUPTED

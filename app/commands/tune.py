@@ -36,7 +36,7 @@ def command(
     calibration = args.measured(loaded)
     try:
         if json:
-            json_data({**as_json(calibration), "pair": loaded.spec.name, **circumstances()})
+            json_data({**as_json(calibration), "pair": loaded.spec.as_json(), **circumstances()})
             return
         for part in tables(calibration):
             data(part) if isinstance(part, str) else print_table(part)

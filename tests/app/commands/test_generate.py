@@ -26,7 +26,7 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     assert main([*arguments, "--json"]) == 0
     first = json.loads(capfd.readouterr().out)
     parts = {"text", "thought", "token_ids", "finish_reason", "stopped_at", "tool_calls", "seed", "stats"}
-    assert {*parts, "versions", "device"} == set(first)
+    assert {*parts, "pair", "versions", "device"} == set(first)
     wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
     assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
     arguments += ["--seed", str(first["seed"]), "--no-draft"]
@@ -34,6 +34,8 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     second = json.loads(capfd.readouterr().out)
     assert (second["text"], second["token_ids"]) == (first["text"], first["token_ids"])
     assert second["stats"]["draft_n"] == 0
+    sources = str(tiny_pair.target), str(tiny_pair.draft)
+    assert (second["pair"]["target"], second["pair"]["draft"]) == sources
     assert main(arguments) == 0
     out, err = capfd.readouterr()
     assert len(out) == len(first["text"].removesuffix("\n")) + 1, "one line end, whatever the text ends with"

@@ -140,6 +140,7 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
     report = json.loads(printed.out)
     assert code == 130 and "Broken off after 2 texts." in printed.err
     assert (report["complete"], report["compared"]) == (False, 2)
+    assert report["pair"]["target"] == str(tiny_pair.target)
 
 
 def test_the_verdict_counts_what_is_identical_tied_different_and_not_drafted() -> None:

@@ -189,5 +189,6 @@ def test_tune_prints_tables_json_and_a_picture_and_the_json_although_no_picture_
     assert "the disk is full" in printed.err
     found = json.loads(printed.out)
     assert found["costs"]["plain"][0] > 0 and found["device"]
+    assert found["pair"]["draft"] == str(tiny_pair.draft)
     assert set(found["best"]) == {str(c) for c in found["contexts"]}
     assert main(["tune", *tiny_pair.arguments, "--plot", str(tmp_path / "costs.txt")]) == 2
