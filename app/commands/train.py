@@ -119,7 +119,8 @@ def command(
         from models.training.workshop import Workshop
 
         request = TrainRequest(tokens, tuple(places), hours, bits, layers, width, base)
-        work = WORKS[kind](Workshop(spec, kind), request)
+        shop = Workshop(spec, kind)
+        work = WORKS[kind](shop, request)
         for note in work.notes:
             line.clear()
             talk(note)
@@ -127,6 +128,7 @@ def command(
             line.show("Measuring what it takes ...")
             data(work.estimate())
             return exit_codes.DONE
+        shop.check_place()
         shown, found = time.monotonic(), ""
 
         def report(step: Any) -> None:

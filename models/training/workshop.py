@@ -1,5 +1,6 @@
 """The loaded target of a training, its own texts, and the folders of the drafter."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from mlx_lm.models.cache import make_prompt_cache
 
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
+from models.errors import MachineTrouble
 from models.load.checkpoint import on_cpu, opened
 from models.load.engine import capacity, check_memory
 from models.pairs.folder import check_target
@@ -45,6 +47,19 @@ class Workshop:
         self._old = self.folder.with_name(f".{kind}.old")
         if self._old.exists() and not self.folder.exists():
             self._old.rename(self.folder)  # `place` was interrupted between its renames
+
+    def check_place(self) -> None:
+        """Make the folder for the target's drafters; MachineTrouble if nothing can be written there."""
+        place = self.folder.parent
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            why = "" if os.access(place, os.W_OK) else "no permission to write there"
+        except OSError as error:
+            why = error.strerror or str(error)
+        if why:
+            raise MachineTrouble(
+                f"The drafter would go to {self.folder}: {why}. MLX_SPEC_HOME names another folder."
+            )
 
     def own_texts(
         self, seed: int, sizes: own_text.Sizes | None = None, passages: Sequence[Sequence[int]] = ()

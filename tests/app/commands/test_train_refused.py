@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from models.paths import own_drafters_folder
+from models.training.layer_skip import LayerSearch
+from tests.app.read_only import read_only
 from tests.app.tiny_pair import TinyPair
 
 
@@ -26,3 +29,19 @@ def test_a_wrong_address_of_the_hub_is_named(
     monkeypatch.setenv("HF_ENDPOINT", "http://[")
     assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
     assert "HF_ENDPOINT is 'http://['" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["eagle", "layer_skip"])
+def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
+    kind: str, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LayerSearch, "run", lambda *_: pytest.fail("it began"))
+    train = ["train", str(tiny_pair.target), "--kind", kind]
+    wanted = f"The drafter would go to {own_drafters_folder() / tiny_pair.target.name / kind}: "
+    with read_only(own_drafters_folder().parent):
+        assert main(train) == 3
+        assert f"{wanted}Read-only file system. MLX_SPEC_HOME names" in capfd.readouterr().err
+    (own_drafters_folder() / tiny_pair.target.name).mkdir(parents=True)
+    with read_only(own_drafters_folder().parent):
+        assert main(train) == 3
+    assert f"{wanted}no permission to write there." in capfd.readouterr().err
