@@ -30,6 +30,8 @@ State = Literal["good", "note", "bad"]
 SIGNS: dict[State, str] = {"good": " ", "note": "!", "bad": "x"}
 LOW_DISK = 5 * 10**9
 """Bytes; too little for the smallest real pair and room to work."""
+NO_ROOM = 10 * 10**6
+"""Bytes; chats, comparisons and what was measured soon take more."""
 HUB_SECONDS = 5
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec doctor\n  mlx-spec doctor --json"
@@ -156,6 +158,8 @@ def _folders() -> Iterator[Finding]:
             fix = f"Not writable. Set {variable} to another folder."
         elif variable != "MLX_SPEC_HOME" and free < LOW_DISK:
             fix, state = "Little room: `mlx-spec remove NAME` frees some.", "note"
+        elif free < NO_ROOM:
+            fix = f"Almost no room to save chats. Free some, or set {variable} to another disk."
         yield _checked(name, f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free", fix, state)
 
 

@@ -65,6 +65,13 @@ def test_a_file_in_the_place_of_our_folder_is_named(
         assert found()["folder of own files"]["fix"].startswith(f"Not a folder: {tmp_path / 'file'}.")
 
 
+def test_a_full_disk_of_our_folder_is_named(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found()["folder of own files"]["state"] == "good"
+    monkeypatch.setattr("app.commands.doctor.free_disk", lambda folder: 4_000_000)
+    folder = found()["folder of own files"]
+    assert folder["state"] == "bad" and "MLX_SPEC_HOME" in folder["fix"]
+
+
 def test_a_token_that_cannot_be_read_is_named(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> str:
         raise PermissionError(13, "Permission denied", "/hf/token")
