@@ -44,7 +44,7 @@ def test_a_head_that_did_not_draft_gives_shadow_results() -> None:
     assert "eagle" in asked
 
 
-def features_made(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> list[int]:
+def features_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rows of each time that the head's features are made."""
     rows: list[int] = []
     make = EagleHead.features
@@ -59,7 +59,7 @@ def test_features_of_plain_rounds_are_made_together(monkeypatch: pytest.MonkeyPa
     learnt = LEARNT["eagle"]
     engine = learnt.engine()
     engine.controller = Uneven([*[0] * (WAITING + 7), 3, 3, 3, 3, *[0] * 5, 1, 1])  # type: ignore[assignment]
-    made = features_made(monkeypatch, engine)
+    made = features_made(monkeypatch)
     assert learnt.all_right(engine, max_tokens=2 * WAITING)
     assert made[1:4] == [WAITING, 7, 4], made
 
