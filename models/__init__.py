@@ -17,7 +17,7 @@ def load_pair(
     draft: str | None = None,
     drafters: Sequence[str] = (),
 ) -> "LoadedPair":
-    """Load a pair: from the catalogue by name, or a target with a draft (repository, folder, `none`).
+    """Load a pair: from the catalogue by name, or a target, alone or with a draft.
 
     Args:
         drafters: folders of further drafters.

@@ -23,6 +23,7 @@ from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
+from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import drafter_source, kind_of
 from models.pairs.pair import PairSpec, check_bits
@@ -37,7 +38,7 @@ Command = Callable[..., int | None]
 
 CatalogueName = Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")]
 Target = Annotated[
-    str | None, typer.Option(metavar="REPO|FOLDER", help="Target model, instead of a pair's name.")
+    str | None, typer.Option(metavar="REPO|FOLDER|FILE.gguf", help="Target model, instead of a pair's name.")
 ]
 Draft = Annotated[
     str | None,
@@ -115,13 +116,21 @@ class PairArguments:
         spec = replace(spec, documents=named, drafter_bits=check_bits(self.drafter_bits))
         if self.draft_head is not None and spec.draft is None:
             raise BadInput(f"--draft-head {self.draft_head} needs a draft model, and {spec.name} has none.")
+        if self.target and not (self.draft or self.drafters):
+            suggest_draft(spec)
         return spec
+
+
+def suggest_draft(spec: PairSpec) -> None:
+    """Name a draft model that should fit a target given alone, if one is known."""
+    if not spec.draft and (fitting := fitting_draft(spec.target)) and not runtime.rank():
+        talk(f"{spec.name} runs without a draft model. --draft {fitting} should fit.")
 
 
 def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> PairSpec:
     """The named pair, for commands that do not default to the built-in one."""
     if name is None and target is None:
-        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target and --draft.")
+        raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target.")
     return resolve(name, target, draft, revision)
 
 

@@ -33,6 +33,8 @@ def command(
     Ctrl+C stops: what was downloaded stays, and the next pull goes on from there.
     """
     spec = args.named_pair(name, target, draft, revision)
+    if not (name or draft):
+        args.suggest_draft(spec)
     sized = name is not None and draft is None
     if name is not None and draft is None:
         _print_expectation(name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from models.errors import BadSource
-from models.pairs.catalogue import find, fitting_draft
+from models.pairs.catalogue import find
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import check_drafter, drafter_source
 from models.pairs.installed import default_pair
@@ -21,7 +21,7 @@ def resolve(
     draft_head: int | None = None,
     drafters: Sequence[str] = (),
 ) -> PairSpec:
-    """A pair of the catalogue by its name, or a target with a draft; without both the default one.
+    """A pair of the catalogue by its name, or a target, alone or with a draft; without both the default pair.
 
     Args:
         draft: Hub repository, folder, or `none`; with `name` it replaces the pair's own draft.
@@ -43,8 +43,6 @@ def resolve(
         if draft is not None:
             raise BadSource(f"--draft {draft} and --drafter {model} both name the draft. Leave one out.")
         draft = str(model)
-    if drafters and draft is None and target is not None:
-        draft = "none"
     if target is None:
         spec = (default_pair() if name is None else find(name)).spec
         if revision is not None:
@@ -57,7 +55,7 @@ def resolve(
     elif name is not None:
         raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
     else:
-        spec = _from_sources(target, draft, revision)
+        spec = _from_sources(target, draft or "none", revision)
     return replace(spec, draft_head=draft_head, drafters=tuple(heads.values()))
 
 
@@ -71,12 +69,8 @@ def _by_kind(drafters: Sequence[str]) -> dict[str, Source]:
     return sources
 
 
-def _from_sources(target: str, draft: str | None, revision: str | None) -> PairSpec:
+def _from_sources(target: str, draft: str, revision: str | None) -> PairSpec:
     source = read_source(target, revision)
-    if draft is None:
-        fitting = fitting_draft(source)
-        hint = f"--draft {fitting} should fit" if fitting else "--draft ORG/NAME or a folder"
-        raise BadSource(f"--target {target} needs a draft: {hint}; --draft none does without.")
     return PairSpec(Path(source.repo).name.removesuffix(".gguf"), source, _draft(draft))
 
 

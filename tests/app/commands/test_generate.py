@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -80,6 +81,16 @@ def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
     assert main(["generate", "--target", str(tiny_pair.target), "--draft", "none", *arguments]) == 2
     out, err = capfd.readouterr()
     assert out == "" and why in err
+
+
+def test_a_target_alone_answers_and_a_draft_that_should_fit_it_is_named(
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = copytree(tiny_pair.target, tmp_path / "Qwen3-8B-6bit")
+    alone = ["generate", "--target", str(target), "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]
+    assert main(alone) == 0 == main([*alone, "--draft", "none"])
+    hint = "Qwen3-8B-6bit runs without a draft model. --draft mlx-community/Qwen3-0.6B-4bit should fit."
+    assert capfd.readouterr().err.count(hint) == 1
 
 
 def test_ctrl_c_with_json_prints_the_whole_object(
