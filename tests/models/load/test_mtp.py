@@ -17,6 +17,7 @@ from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.errors import BrokenFiles
 from models.load.drafters import LOADERS
+from models.load.heads import text_model
 from models.load.mtp import _layer
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.equations import arrays
@@ -27,14 +28,21 @@ from tests.mlx_spec.tiny_models import fitted, prompt, ragged, settled, text, to
 from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
 from tests.models.load.mtp_by_hand import ByHand, last_states
 
-PROMPT = prompt(12, 1)
+PROMPT, LENGTH = prompt(12, 1), 24
 Weights = dict[str, mx.array]
 
 
 def target_of(kind: str) -> Any:
     """Seeded: some types also initialize vectors at random."""
     mx.random.seed(1)
-    return build(kind)
+    return with_a_last_norm(build(kind))
+
+
+def with_a_last_norm(target: Any) -> Any:
+    """Of other weights than 1, which would not show."""
+    norm = text_model(target).model.norm
+    norm.weight = norm.weight + 0.3 * mx.random.normal(norm.weight.shape, key=mx.random.key(6))
+    return target
 
 
 def head_for(target: Any, seed: int = 3) -> MtpHead:
@@ -150,12 +158,12 @@ def test_every_packaging_is_read_tensor_for_tensor(
     wanted, found = (dict(tree_flatten(each.parameters())) for each in (head, read))
     assert wanted.keys() == found.keys()
     assert all(np.allclose(np.array(wanted[name]), np.array(found[name]), atol=1e-6) for name in wanted)
-    if packaging not in (original, glm):
-        return  # the same layer as theirs
-    options = Options(max_tokens=24, temperature=0.8, drafter="mtp", draft_length=3)
+    if experts is None:
+        return  # the text of Qwen3.5's layer is compared below
+    options = Options(max_tokens=10, temperature=0.8, drafter="mtp", draft_length=3)
     engine = Engine(target, [MtpDrafter(read)], context_limit=400)
     drafted = list(engine.generate(PROMPT, options))
-    assert tokens(drafted) == text(engine, PROMPT, max_tokens=24, temperature=0.8, drafter="none")
+    assert tokens(drafted) == text(engine, PROMPT, max_tokens=10, temperature=0.8, drafter="none")
     assert {played.drafter for played in drafted} == {"none", "mtp"}
 
 
@@ -179,24 +187,24 @@ def test_norms_of_published_sizes_are_read_whole(packaging: Any, tmp_path: Path)
     assert all(mx.allclose(found[name], x) for name, x in norms.items())
 
 
-def taught(target: Any, states_of: Any, temperatures: tuple[float, ...], rate: float) -> MtpHead:
-    """A layer trained on some of its target's texts."""
+def taught(target: Any, states_of: Any) -> MtpHead:
+    """A layer trained on one of its target's texts."""
     plain, head = Engine(target, context_limit=400), head_for(target)
-    texts = [PROMPT + text(plain, PROMPT, max_tokens=40, temperature=t, seed=2) for t in temperatures]
-    ids = mx.array(texts)
-    features = mx.stop_gradient(head.features([mx.concatenate([states_of(target, each) for each in texts])]))
+    written = PROMPT + text(plain, PROMPT, max_tokens=LENGTH)
+    ids = mx.array([written])
+    features = mx.stop_gradient(head.features([states_of(target, written)]))
 
     def loss() -> mx.array:
         logits = head.guesses(head(ids[:, 1:-1], hidden=features[:, :-2]))
         return nn.losses.cross_entropy(logits, ids[:, 2:], reduction="mean")
 
-    fitted(head, loss, 40, rate)
+    fitted(head, loss, 25, 1e-2)
     return head
 
 
 @cache
 def trained() -> MtpHead:
-    return taught(target_of("qwen3_5"), last_states, (0.0, 0.7, 0.9), 6e-3)
+    return taught(target_of("qwen3_5"), last_states)
 
 
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Path) -> None:
@@ -205,12 +213,10 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
     by_hand = ByHand(weights, target_of("qwen3_5"))
     drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {})
     engine = Engine(target, [drafter], context_limit=400)
-    rounds = [
-        p for at in (7, 12) for p in proposed(engine, PROMPT[:at], "mtp", max_tokens=24, draft_length=4)
-    ]
+    rounds = proposed(engine, PROMPT, "mtp", max_tokens=LENGTH + 6, draft_length=4)
     assert len({each.read.accepted for each in rounds}) >= 3, "acceptances of several kinds"
     engine.controller = Uneven([0, 2, 0, 0, 4, 1])  # type: ignore[assignment]
-    for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=24)]:
+    for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=16)]:
         assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
 
 
@@ -222,24 +228,17 @@ class Blind(MtpHead):
 
 
 def accepted(drafter: MtpDrafter, target: Any) -> list[float]:
-    """The acceptance of the first and the second drafted token, over two training texts."""
+    """The acceptance of the first and the second drafted token, over the text it was trained on."""
     engine = Engine(target, [drafter], context_limit=400)
-    rounds = [
-        read
-        for t in (0.0, 0.7)
-        for read in engine.generate(
-            PROMPT, Options(max_tokens=40, temperature=t, seed=2, drafter="mtp", draft_length=2)
-        )
-        if read.drafted
-    ]
+    options = Options(max_tokens=LENGTH, drafter="mtp", draft_length=2)
+    rounds = [read for read in engine.generate(PROMPT, options) if read.drafted]
     return [sum(read.accepted >= place for read in rounds) / len(rounds) for place in (1, 2)]
 
 
 def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
     target, head = target_of("qwen3_5"), trained()
-    first, second = accepted(
-        LOADERS["mtp"](publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {}), target
-    )
+    drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, original, "qwen3_5"), target, {})
+    first, second = accepted(drafter, target)
     assert first > 0.7 and second > 0.3, (first, second)
     target = target_of("qwen3_5")
     blind = Blind(target, _layer(target)[0], head.vocab, head.width, 1e-6)
@@ -251,11 +250,11 @@ def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_
 def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(kind: str) -> None:
     target = target_of(kind)
     engine = Engine(target, [MtpDrafter(head_for(target))], context_limit=400)
-    first = text(engine, PROMPT, max_tokens=12, drafter="mtp", draft_length=3)
-    longer = PROMPT + first[:7] + prompt(7, 3)
+    first = text(engine, PROMPT, max_tokens=8, drafter="mtp", draft_length=3)
+    longer = PROMPT + first[:5] + prompt(7, 3)
     for t in (0.0, 0.8):
-        drafted = text(engine, longer, max_tokens=16, temperature=t, drafter="mtp", draft_length=3)
-        assert drafted == text(engine, longer, max_tokens=16, temperature=t, drafter="none")
+        drafted = text(engine, longer, max_tokens=8, temperature=t, drafter="mtp", draft_length=3)
+        assert drafted == text(engine, longer, max_tokens=8, temperature=t, drafter="none")
     ragged(engine, "mtp")
 
 
