@@ -11,7 +11,7 @@ import pytest
 from mlx.utils import tree_flatten, tree_map
 from mlx_lm.models.qwen3 import ModelArgs
 
-from mlx_spec import Engine, UnsupportedModel
+from mlx_spec import Engine
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
@@ -23,7 +23,7 @@ from tests.mlx_spec.assistant_heads import target
 from tests.mlx_spec.dflash_heads import taught
 from tests.mlx_spec.equations import DFlash, Sizes, arrays, attended, by_head, gemma_layer, normed, turned
 from tests.mlx_spec.proposals import proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, settled, text, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, settled, text
 from tests.models.drafter_folders import edit_config, edit_tensors, write_folder
 
 PROMPT, MASK, EPS = prompt(9, 1), 4, 1e-6
@@ -129,7 +129,7 @@ def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path)
     weights = arrays(dict(tree_flatten(head.parameters())))  # type: ignore[arg-type]
     by_hand = ByHand(weights, table * np.sqrt(32), table, Sizes(4, 2 if own_values else 1, EPS), MASK, True)
     engine = Engine(model, [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=4)
+    rounds = proposed(engine, PROMPT, "dspark", max_tokens=9, draft_length=4)
     assert len(rounds) > 4
     for one in rounds:
         assert one.is_near(*by_hand.draft(states_of(one.before[:-1]), one.before, len(one.read.drafted)))
@@ -138,48 +138,44 @@ def test_its_drafts_are_those_of_its_equations(own_values: bool, tmp_path: Path)
 def test_a_second_turn_and_three_ragged_texts_are_those_of_plain_decoding(tmp_path: Path) -> None:
     drafter = LOADERS["dspark"](publish(tmp_path / "head", head_for(False), False), target(), {})
     engine = Engine(target(), [drafter], context_limit=400)
-    first = text(engine, PROMPT, max_tokens=12, drafter="dspark", draft_length=4)
-    longer = PROMPT + first[:7] + prompt(5, 3)
+    first = text(engine, PROMPT, max_tokens=8, drafter="dspark", draft_length=4)
+    longer = PROMPT + first[:5] + prompt(5, 3)
     for t in (0.0, 0.8):
-        drafted = text(engine, longer, max_tokens=16, temperature=t, drafter="dspark", draft_length=4)
-        assert drafted == text(engine, longer, max_tokens=16, temperature=t, drafter="none")
+        drafted = text(engine, longer, max_tokens=8, temperature=t, drafter="dspark", draft_length=4)
+        assert drafted == text(engine, longer, max_tokens=8, temperature=t, drafter="none")
     ragged(engine, "dspark")
 
 
 def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
-    plain = Engine(target(), context_limit=400)
-    texts = [PROMPT + text(plain, PROMPT, max_tokens=24, temperature=t, seed=2) for t in (0.0, 0.8)]
-    read = [[mx.array(x[None]) for x in states_of(each)] for each in texts]
-    # Without a Markov table, which could predict these texts by their pairs of tokens.
-    learned = taught(head_for(False, 0), texts, read, len(PROMPT), 20)
+    written = PROMPT + text(Engine(target(), context_limit=400), PROMPT, max_tokens=24)
+    read = [mx.array(x[None]) for x in states_of(written)]
+    # Without a Markov table, which could predict this text by its pairs of tokens.
+    learned = taught(head_for(False, 0), [written], [read], len(PROMPT), 14)
     folder = publish(tmp_path / "head", learned, False, markov_rank=0)
 
     def first_two(**changes: Any) -> tuple[float, float]:
         drafter = LOADERS["dspark"](edit_config(folder, **changes), target(), {})
         engine = Engine(target(), [drafter], context_limit=400)
-        rounds = proposed(engine, PROMPT, "dspark", max_tokens=24, draft_length=3)
+        rounds = proposed(engine, PROMPT, "dspark", max_tokens=18, draft_length=3)
         first, second = (np.mean([one.read.accepted >= n for one in rounds]) for n in (1, 2))
         return float(first), float(second)
 
     first, second = first_two()
     assert first > 0.7 and second > 0.5
     assert first_two(sample_from_anchor=False)[0] < first - 0.2, "slots counted otherwise"
-    assert first_two(sample_from_anchor=True)[0] == first
     edit_tensors(folder, lambda tensors: tensors.update({"hidden_norm.weight": mx.zeros(32)}))
-    assert first_two()[0] < first - 0.2, "blind for what the target makes of the text"
+    assert first_two(sample_from_anchor=True)[0] < first - 0.2, "blind for what the target makes of the text"
 
 
-def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
-    folder = publish(tmp_path / "head", head_for(False), False)
-    with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        LOADERS["dspark"](folder, tiny_llama(0, layers=4, dim=64), {})
-    for lost in ("global_head_dim", "num_global_key_value_heads"):
-        publish(folder, head_for(False), False, **{lost: None})
-        with pytest.raises(BrokenFiles, match=f"its {lost} is None"):
+def test_heads_of_other_models_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
+    for changes, message in (
+        ({"global_head_dim": None}, "its global_head_dim is None"),
+        ({"num_global_key_value_heads": None}, "its num_global_key_value_heads is None"),
+        ({"architectures": ["Qwen3DSparkModel"]}, "does not match its config.json"),
+    ):
+        folder = publish(tmp_path / "head", head_for(False), False, **changes)
+        with pytest.raises(BrokenFiles, match=message):
             LOADERS["dspark"](folder, target(), {})
-    publish(folder, head_for(False), False, architectures=["Qwen3DSparkModel"])
-    with pytest.raises(BrokenFiles, match="does not match its config.json"):
-        LOADERS["dspark"](folder, target(), {})
 
 
 def test_heads_of_speculators_read_gemmas_embeddings_without_their_factor(tmp_path: Path) -> None:
