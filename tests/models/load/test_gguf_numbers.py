@@ -42,7 +42,7 @@ def test_weights_of_k_quants_are_noted(tmp_path, monkeypatch):
     write_gguf(tmp_path / "model.gguf", "llama", Kind.Q8_0)
     monkeypatch.setattr("models.load.gguf_numbers.Kind.rounded", True)
     with opened(tmp_path / "model.gguf") as checkpoint:
-        assert checkpoint.note == "model.gguf has K-quants: 44 matrices are rounded."
+        assert checkpoint.note == "model.gguf has K-quants: 16 matrices are rounded."
 
 
 def _random_blocks(kind: Kind) -> np.ndarray:

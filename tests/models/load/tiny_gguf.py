@@ -19,7 +19,7 @@ TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in ME
 TOKENS += ["<turn>", "<end_of_turn>", "<｜User｜>", "Ġworld"]
 TOKENS += [f"[PAD{i}]" for i in range(len(TOKENS), 288)]
 SHAPE: dict[str, Any] = {
-    "hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "num_attention_heads": 2,
+    "hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 128, "num_attention_heads": 2,
     "num_key_value_heads": 1, "rms_norm_eps": 1e-5, "rope_theta": 5000.0, "max_position_embeddings": 64,
     "vocab_size": len(TOKENS),
 }  # fmt: skip
@@ -28,7 +28,11 @@ MODELS = {
     "llama": (llama, {"tie_word_embeddings": False}),
     "qwen2": (qwen2, {"tie_word_embeddings": True}),
     "qwen3": (qwen3, {"tie_word_embeddings": True, "head_dim": HEAD}),
-    "gemma3": (gemma3_text, {"query_pre_attn_scalar": HEAD, "head_dim": HEAD, "sliding_window": 8}),
+    # Of Gemma's layers the sixth is the first without a window.
+    "gemma3": (
+        gemma3_text,
+        {"query_pre_attn_scalar": HEAD, "head_dim": HEAD, "sliding_window": 8, "num_hidden_layers": 6},
+    ),
 }
 
 
@@ -69,8 +73,9 @@ def write_gguf(
         scaling: of RoPE, as config.json has it: YaRN, or Llama 3.1's.
     """
     more = {"rope_scaling": scaling} if scaling else {}
-    model, writer = tiny_model(architecture, **more), gguf.GGUFWriter(path, called or architecture)
-    writer.add_block_count(SHAPE["num_hidden_layers"])
+    model: Any = tiny_model(architecture, **more)
+    writer = gguf.GGUFWriter(path, called or architecture)
+    writer.add_block_count(len(model.layers))
     writer.add_context_length(SHAPE["max_position_embeddings"])
     writer.add_embedding_length(SHAPE["hidden_size"])
     writer.add_feed_forward_length(SHAPE["intermediate_size"])
