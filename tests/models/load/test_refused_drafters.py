@@ -1,104 +1,45 @@
-"""The command line's messages for broken folders of heads, layer_skip drafters and draft models."""
+"""Broken folders of heads, layer_skip drafters and draft models are refused in a sentence."""
 
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import mlx.core as mx
 import pytest
 
 from app.cli import main
+from models.errors import BadChoice, BrokenFiles, ModelsError
+from models.load.engine import load
+from models.pairs.resolve import resolve
 from tests.models.drafter_folders import LAYER_SKIP, edit_config, edit_tensors, make_drafter, make_eagle
 from tests.models.tiny_models import make_model, make_pair
 
 TAPS = "eagle_aux_hidden_state_layer_ids"
-Refused = Callable[..., str]
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders of a target, and of a drafter of each kind: `draft`, `head` and `few` layers."""
+    home = tmp_path_factory.mktemp("made")
+    target, _ = make_pair(home)
+    make_eagle(home / "head", target, range(0, 384, 3))
+    make_drafter(home / "few", LAYER_SKIP)
+    return home
 
 
 @pytest.fixture
-def pair(home: Path) -> tuple[Path, Path]:
-    return make_pair(home)
+def folders(made: Path, home: Path) -> Path:
+    return copytree(made, home, dirs_exist_ok=True)
 
 
-@pytest.fixture
-def head(pair: tuple[Path, Path], home: Path) -> Path:
-    return make_eagle(home / "head", pair[0], range(0, 384, 3))
+def config(**changes: Any) -> Damage:
+    return lambda folder: edit_config(folder, **changes)
 
 
-@pytest.fixture
-def refused(pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> Refused:
-    """Check that a drafter ends `generate` with this exit code; its message."""
-
-    def refused(drafter: Path, code: int, target: Path = pair[0]) -> str:
-        given = ["--target", str(target), "--drafter", str(drafter), "--prompt", "x", "--max-tokens", "4"]
-        assert main(["generate", *given]) == code
-        said = capfd.readouterr().err
-        assert "Traceback" not in said and str(drafter) in said
-        return said
-
-    return refused
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.pop("midlayer.mlp.up_proj.weight"), "Missing 1 parameters"),
-        (lambda t: t.pop("d2t"), "names no 'd2t'"),
-        (lambda t: t.update({"more.weight": mx.zeros(3)}), "1 parameters not in model"),
-        (lambda t: t.update({"fc.weight": mx.zeros((4, 4))}), "fc.weight"),
-        (lambda t: t.update(d2t=t["d2t"] + 300), "token 384, and the target has 384"),
-        (lambda t: t.update(d2t=t["d2t"] - 1), "token -1"),
-        (lambda t: t.update(d2t=mx.where(mx.arange(128) == 4, 7, 0)), "d2t names token 5 after a later one"),
-        (lambda t: t.update(d2t=t["d2t"].astype(mx.float32) + 0.5), "d2t"),
-        (lambda t: t.update(d2t=t["d2t"][:9]), "lm_head"),
-    ],
-)
-def test_tensors_that_are_not_a_heads_are_named(
-    refused: Refused, head: Path, change: Any, message: str
-) -> None:
-    assert message in refused(edit_tensors(head, change), 3)
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "message"),
-    [
-        ({"hidden_size": None}, 3, "its hidden_size is None. Train or fetch it again"),
-        ({"hidden_size": "wide"}, 3, "its hidden_size is 'wide'"),
-        ({"num_attention_heads": 0}, 3, "its num_attention_heads is 0"),
-        ({"eagle_config": 3}, 3, "is damaged: "),
-        ({"eagle_config": {TAPS: ["low"]}}, 3, "layer_ids are ['low']"),
-        ({"eagle_config": {TAPS: [0]}}, 3, "fc.weight"),
-        ({"eagle_config": {TAPS: [0, 2]}}, 2, "reads layer 2, and the target has 2 layers"),
-        ({"quantization": 8}, 2, "quantization that is no object: 8"),
-        ({"rope_scaling": {"rope_type": "odd"}}, 3, "odd"),
-    ],
-)
-def test_a_head_with_an_odd_config_is_refused_with_its_value(
-    refused: Refused, head: Path, changes: dict[str, Any], code: int, message: str
-) -> None:
-    assert message in refused(edit_config(head, **changes), code)
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "message"),
-    [
-        ({"layers": [0, 7]}, 2, "A drafter keeps layers [0, 7] of a target that has 2"),
-        ({"layers": []}, 2, "A drafter keeps layers [] of a target"),
-        ({"layers": [0, 1]}, 2, "A drafter keeps layers [0, 1] of a target that has 2"),
-        ({"layers": [-1]}, 2, "A drafter keeps layers [-1] of a target"),
-        ({"layers": [[0]]}, 3, "does not tell which layers to keep"),
-        ({"layers": "0"}, 2, "tells no kind of drafter"),
-        ({"layers": None}, 2, "tells no kind of drafter"),
-        *(
-            ({"acceptance": odd}, 3, "does not tell which layers to keep")
-            for odd in ([7], [1.5], [], 0.5, "high")
-        ),
-    ],
-)
-def test_layers_that_cannot_be_kept_are_refused(
-    refused: Refused, home: Path, changes: dict[str, Any], code: int, message: str
-) -> None:
-    assert message in refused(edit_config(make_drafter(home / "few", LAYER_SKIP), **changes), code)
+def tensors(change: Callable[[dict[str, mx.array]], object]) -> Damage:
+    return lambda folder: edit_tensors(folder, change)
 
 
 def of_another_size(folder: Path) -> None:
@@ -112,21 +53,74 @@ def cut(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-3])
 
 
-@pytest.mark.parametrize(
-    ("damage", "code", "message"),
-    [
+NO_LAYERS = "does not tell which layers to keep"
+CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
+    ("head", tensors(lambda t: t.pop("midlayer.mlp.up_proj.weight")), BrokenFiles, "Missing 1 parameters"),
+    ("head", tensors(lambda t: t.pop("d2t")), BrokenFiles, "names no 'd2t'"),
+    ("head", tensors(lambda t: t.update(more=mx.zeros(3))), BrokenFiles, "1 parameters not in model"),
+    ("head", tensors(lambda t: t.update({"fc.weight": mx.zeros((4, 4))})), BrokenFiles, "fc.weight"),
+    (
+        "head",
+        tensors(lambda t: t.update(d2t=t["d2t"] + 300)),
+        BrokenFiles,
+        "token 384, and the target has 384",
+    ),
+    ("head", tensors(lambda t: t.update(d2t=t["d2t"] - 1)), BrokenFiles, "token -1"),
+    *(
         (
-            lambda draft: edit_tensors(draft, lambda t: t.pop("model.norm.weight")),
-            3,
-            "do not belong to its config.json: Missing 1 parameters",
-        ),
-        (cut, 3, "is damaged: it has"),
-        (lambda draft: edit_config(draft, model_type="telepathy"), 2, "telepathy"),
-        (of_another_size, 3, "do not belong to its config.json"),
-    ],
-)
-def test_a_draft_model_that_is_damaged_or_foreign_is_refused(
-    refused: Refused, pair: tuple[Path, Path], damage: Any, code: int, message: str
+            "head",
+            tensors(lambda t, more=more: t.update(d2t=mx.where(mx.arange(128) == 4, more, 0))),
+            BrokenFiles,
+            "d2t names token 5 after a later one",
+        )
+        for more in (1, 7)
+    ),
+    ("head", tensors(lambda t: t.update(d2t=t["d2t"].astype(mx.float32) + 0.5)), BrokenFiles, "d2t"),
+    ("head", tensors(lambda t: t.update(d2t=t["d2t"][:9])), BrokenFiles, "lm_head"),
+    ("head", config(hidden_size=None), BrokenFiles, "its hidden_size is None. Train or fetch it again"),
+    ("head", config(hidden_size="wide"), BrokenFiles, "its hidden_size is 'wide'"),
+    ("head", config(num_attention_heads=0), BrokenFiles, "its num_attention_heads is 0"),
+    ("head", config(eagle_config=3), BrokenFiles, "is damaged: "),
+    ("head", config(eagle_config={TAPS: ["low"]}), BrokenFiles, "layer_ids are ['low']"),
+    ("head", config(eagle_config={TAPS: [0]}), BrokenFiles, "fc.weight"),
+    ("head", config(eagle_config={TAPS: [0, 2]}), BadChoice, "reads layer 2, and the target has 2 layers"),
+    ("head", config(quantization=8), BadChoice, "quantization that is no object: 8"),
+    ("head", config(rope_scaling={"rope_type": "odd"}), BrokenFiles, "odd"),
+    ("few", config(layers=[0, 7]), BadChoice, "A drafter keeps layers [0, 7] of a target that has 2"),
+    ("few", config(layers=[]), BadChoice, "A drafter keeps layers [] of a target"),
+    ("few", config(layers=[0, 1]), BadChoice, "A drafter keeps layers [0, 1] of a target that has 2"),
+    ("few", config(layers=[-1]), BadChoice, "A drafter keeps layers [-1] of a target"),
+    ("few", config(layers=[[0]]), BrokenFiles, NO_LAYERS),
+    ("few", config(layers="0"), BadChoice, "tells no kind of drafter"),
+    *(("few", config(acceptance=odd), BrokenFiles, NO_LAYERS) for odd in ([-0.5], [1.5], [], 0.5, "high")),
+    (
+        "draft",
+        tensors(lambda t: t.pop("model.norm.weight")),
+        BrokenFiles,
+        "do not belong to its config.json: Missing 1 parameters",
+    ),
+    ("draft", cut, BrokenFiles, "is damaged: it has"),
+    ("draft", config(model_type="telepathy"), BadChoice, "telepathy"),
+    ("draft", of_another_size, BrokenFiles, "do not belong to its config.json"),
+]
+
+
+@pytest.mark.parametrize(("which", "damage", "error", "message"), CASES, ids=[case[-1] for case in CASES])
+def test_a_broken_drafter_is_refused_by_its_folder_with_what_is_wrong(
+    folders: Path, which: str, damage: Damage, error: type[ModelsError], message: str
 ) -> None:
-    damage(pair[1])
-    assert message in refused(pair[1], code)
+    damage(folders / which)
+    with pytest.raises(error) as refused:
+        load(resolve(target=str(folders / "target"), drafters=[str(folders / which)]))
+    assert message in str(refused.value) and str(folders / which) in str(refused.value)
+
+
+@pytest.mark.parametrize(("odd", "code"), [({"layers": []}, 2), ({"layers": [[0]]}, 3)])
+def test_generate_ends_with_that_sentence(
+    folders: Path, capfd: pytest.CaptureFixture[str], odd: dict[str, Any], code: int
+) -> None:
+    few = edit_config(folders / "few", **odd)
+    given = ["--target", str(folders / "target"), "--drafter", str(few), "--prompt", "x", "--max-tokens", "4"]
+    assert main(["generate", *given]) == code
+    said = capfd.readouterr().err
+    assert "Traceback" not in said and str(few) in said
