@@ -3,13 +3,12 @@
 import pytest
 
 from models.errors import ModelsError
-from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
 CODE = b'{"model_type": "llama", "model_file": "mine.py"}'
 PACKED = b'{"model_type": "qwen3", "quantization_config": {"quant_method": "%s"}}'
-HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "telepathy"}'
+HYDRA = b'{"speculators_model_type": "hydra"}'
 
 
 @pytest.mark.parametrize(
@@ -31,12 +30,11 @@ HYDRA, TELEPATHY = b'{"speculators_model_type": "hydra"}', b'{"model_type": "tel
         ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
         ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
         ({}, {"config.json": b"{}"}, "config.json of org/draft names no model_type"),
-        ({"config.json": TELEPATHY}, {}, "type 'telepathy', which mlx-lm does not know"),
     ],
 )
+@pytest.mark.usefixtures("quick_tokenizers")
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
     hub: HubServer,
-    monkeypatch: pytest.MonkeyPatch,
     target: dict[str, bytes | None],
     draft: dict[str, bytes | None],
     message: str,
@@ -44,8 +42,6 @@ def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
     for repo, changes in (("org/target", target), ("org/draft", draft)):
         files = hub.models[repo].files | changes
         hub.models[repo].files = {name: body for name, body in files.items() if body is not None}
-    if TELEPATHY not in target.values():  # mlx-lm, which knows the types, needs the real transformers
-        read_tokenizers_quickly(monkeypatch)
 
     with pytest.raises(ModelsError, match=message):
         last()
