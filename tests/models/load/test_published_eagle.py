@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mlx.utils import tree_flatten, tree_map
 
-from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec import Engine, UnsupportedModel
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.eagle_head import EagleHead
 from models.errors import BrokenFiles
@@ -24,9 +24,9 @@ from tests.mlx_spec.equations import Eagle, Sizes, Weights, arrays, states
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
-from tests.mlx_spec.tiny_models import VOCAB, settled, text, tokens
+from tests.mlx_spec.tiny_models import VOCAB, settled
 from tests.models.drafter_folders import edit_config
-from tests.models.load.published_eagle import AUX, PACKAGINGS, publish
+from tests.models.load.published_eagle import AUX, publish
 
 SIZES = Sizes(heads=4, kv_heads=2)
 ENTERED = {
@@ -107,7 +107,7 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, which, few):
     named = {flag: flags.get(flag, False) for flag in ("norm_before_residual", "norm_output")}
     eagle, drafter = by_hand(folder, of_target, **named), loaded(folder)
     assert drafter.name == "eagle" and drafter.taps == tuple(i - 1 for i in ENTERED[packaging])
-    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=12, draft_length=DEPTH)
+    rounds = proposed(engine_with(drafter), PROMPT, "eagle", max_tokens=7, draft_length=DEPTH)
     assert len(rounds) > 3
     assert all(is_right(eagle, of_target, ENTERED[packaging], one) for one in rounds)
     for flag in named:  # only here the flag has an effect
@@ -120,32 +120,16 @@ def rates(folder: Path) -> list[float]:
     return [float(np.mean([one.read.accepted > i for one in rounds])) for i in range(DEPTH)]
 
 
-@pytest.mark.parametrize("packaging", ["SGLang", "speculators", "DeepSpec"])
-def test_a_trained_head_is_as_often_right_in_every_packaging(tmp_path, head, packaging):
-    found = rates(publish(tmp_path / "head", head, packaging))
-    assert min(found) > 0.9
-
-
 @pytest.mark.parametrize(
     ("packaging", "key", "ids"),
     [("speculators", AUX, [2, 3, 4]), ("DeepSpec", "target_layer_ids", [1, 2, 3])],
 )
-def test_layers_counted_the_other_way_are_seen_in_the_acceptance(tmp_path, head, packaging, key, ids):
-    found = rates(publish(tmp_path / "head", head, packaging, **{key: ids}))
-    assert found[-1] < 0.5
-
-
-@pytest.mark.parametrize(
-    ("packaging", "temperature"),
-    grid(PACKAGINGS, (0.0, 0.8), usual=[("SafeAILab", 0.0), ("SGLang", 0.8)]),
-)
-def test_the_text_is_that_of_plain_decoding(tmp_path, head, packaging, temperature):
-    engine = engine_with(loaded(publish(tmp_path / "head", head, packaging)))
-    options = {"max_tokens": LENGTH, "temperature": temperature, "seed": 2}
-    wanted = text(engine, PROMPT, drafter="none", **options)
-    for length in (1, 5):
-        rounds = list(engine.generate(PROMPT, Options(drafter="eagle", draft_length=length, **options)))
-        assert tokens(rounds) == wanted and any(r.drafted for r in rounds)
+def test_a_trained_head_is_often_right_and_not_where_layers_are_counted_the_other_way(
+    tmp_path, head, packaging, key, ids
+):
+    folder = publish(tmp_path / "head", head, packaging)
+    assert min(rates(folder)) > 0.9
+    assert rates(edit_config(folder, **{key: ids}))[-1] < 0.5
 
 
 @pytest.mark.parametrize(
