@@ -31,14 +31,14 @@ from tests.mlx_spec.assistant_heads import (
     by_hand,
     head_for,
     target,
-    trained,
 )
+from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, PROMPT, model
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.proposals import Proposed, proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, tiny_llama
 from tests.models.drafter_folders import Tensors, edit_config, edit_tensors, write_folder
 
-NAME, PROMPT = "assistant", prompt(9, 1)
+NAME = "assistant"
 ROPE = {
     FULL: {"rope_type": "proportional", "rope_theta": 1_000_000.0, "partial_rotary_factor": 0.25},
     SLIDING: {"rope_type": "default", "rope_theta": 10_000.0},
@@ -90,10 +90,10 @@ def test_its_drafts_are_those_of_its_equations(clustered: bool, kind: str, tmp_p
         model.language_model.update(inner.parameters())
     drafter = LOADERS["assistant"](folder, model, {})
     assert drafter.head.shape.reads == {SLIDING: 2, FULL: 1}
-    rounds = proposed(
-        Engine(model, [drafter], context_limit=400), PROMPT, "assistant", max_tokens=24, draft_length=3
-    )
-    assert len(rounds) > 10 and all(is_right(one, head) for one in rounds)
+    engine = Engine(model, [drafter], context_limit=400)
+    rounds = proposed(engine, PROMPT, "assistant", max_tokens=12, draft_length=3)
+    assert rounds[-1].before[WINDOW:], "further than the window"
+    assert len(rounds) > 4 and all(is_right(one, head) for one in rounds)
 
 
 def test_queries_one_place_later_draft_something_else() -> None:
@@ -104,10 +104,9 @@ def test_queries_one_place_later_draft_something_else() -> None:
             return replace(super()._seen(kind, at), position=at.plus(1).value)
 
     head = head_for(target())
-    for drafter, right in ((AssistantDrafter(head), True), (Later(head), False)):
-        engine = Engine(target(), [drafter], context_limit=400)
-        rounds = proposed(engine, PROMPT, NAME, max_tokens=12, draft_length=2)
-        assert all(is_right(one, head) for one in rounds) == right
+    engine = Engine(target(), [Later(head)], context_limit=400)
+    rounds = proposed(engine, PROMPT, NAME, max_tokens=6, draft_length=2)
+    assert rounds and not all(is_right(one, head) for one in rounds)
 
 
 def is_right(one: Proposed, head: AssistantHead) -> bool:
@@ -145,43 +144,32 @@ def test_products_with_some_quantized_rows_are_those_of_all(tmp_path: Path) -> N
 
 def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
     """A wrong soft cap, clusters or layers would lower the acceptance below the floor."""
-    plain = Engine(target(), context_limit=400)
-    texts = [PROMPT + text(plain, PROMPT, max_tokens=30, temperature=t, seed=2) for t in (0.0, 0.8)]
-    folder = publish(tmp_path / "assistant", trained(texts, 15, SHAPE))
+    folder = publish(tmp_path / "assistant", model(LEARNT[NAME]))  # type: ignore[arg-type]
 
     def first_two(folder: Path) -> tuple[float, float]:
         engine = Engine(target(), [LOADERS["assistant"](folder, target(), {})], context_limit=400)
-        rounds = [
-            one.read for t in (0.0, 0.8)
-            for one in proposed(engine, PROMPT, NAME, max_tokens=30, draft_length=2, temperature=t, seed=2)
-        ]  # fmt: skip
-        first, second = (sum(each.accepted >= n for each in rounds) / len(rounds) for n in (1, 2))
+        rounds = proposed(engine, PROMPT, NAME, max_tokens=LENGTH, draft_length=2)
+        first, second = (sum(one.read.accepted >= n for one in rounds) / len(rounds) for n in (1, 2))
         return first, second
 
     first, second = first_two(folder)
     assert first > 0.8 and second > 0.6
     name = "pre_projection.weight"
-    edit_tensors(
-        folder, lambda t: t.update({name: mx.roll(t[name], 32, 1)})
-    )  # the hidden state for the token
+    edit_tensors(folder, lambda t: t.update({name: mx.roll(t[name], 32, 1)}))  # the state for the token
     assert first_two(folder)[0] < first - 0.3
 
 
 def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
     folder = publish(tmp_path / "assistant", head_for(target()))
-    with pytest.raises(
-        UnsupportedModel, match="keys and values of Gemma 4, and this target is of the type llama"
-    ):
+    with pytest.raises(UnsupportedModel, match="values of Gemma 4, and this target is of the type llama"):
         LOADERS["assistant"](folder, tiny_llama(), {})
     for other, message in (
         (replace(TARGET, global_head_dim=8), "keys of 16 numbers .full_attention., and this target has 8"),
         (replace(TARGET, layer_types=[FULL] * 5), "sliding_attention.*this target has 0"),
+        (replace(TARGET, hidden_size=64), "120 tokens and 32 numbers.*has 120 and 64"),
     ):
         with pytest.raises(UnsupportedModel, match=message):
             LOADERS["assistant"](folder, gemma4_text.Model(other), {})
-    wide = replace(TARGET, hidden_size=64)
-    with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        LOADERS["assistant"](folder, gemma4_text.Model(wide), {})
     inner = json.loads((folder / "config.json").read_text())["text_config"]
     del inner["layer_types"]
     with pytest.raises(BrokenFiles, match="names no 'layer_types'"):
@@ -195,26 +183,24 @@ def test_a_target_whose_keys_and_values_are_quantized_is_refused() -> None:
         Engine(model, [AssistantDrafter(head_for(model, shape))], context_limit=400, kv_bits=8)
 
 
-@pytest.mark.parametrize(
-    ("lost", "message"),
-    [
-        ("pre_projection.weight", "does not match its config.json"),
-        ("model.layers.1.self_attn.q_norm.weight", "names no 'layers.1.self_attn.q_norm.weight'"),
-        ("model.embed_tokens.weight", "does not match its config.json"),
-        ("masked_embedding.centroids.weight", "does not match its config.json"),
-    ],
-)
-def test_a_missing_tensor_is_named(lost: str, message: str, tmp_path: Path) -> None:
-    folder = publish(tmp_path / "assistant", head_for(target()))
-    edit_tensors(folder, lambda tensors: tensors.pop(lost))
-    with pytest.raises(BrokenFiles, match=message):
-        LOADERS["assistant"](folder, target(), {})
-
-
-def test_an_order_of_tokens_that_names_one_twice_is_refused(tmp_path: Path) -> None:
-    folder = publish(tmp_path / "assistant", head_for(target()))
+def name_one_twice(tensors: Tensors) -> None:
     order = CLUSTERS.flatten()
     order[3] = order[4]
-    edit_tensors(folder, lambda t: t.update({"masked_embedding.token_ordering": mx.array(order)}))
-    with pytest.raises(BrokenFiles, match="token_ordering does not name each of 120 tokens once"):
+    tensors["masked_embedding.token_ordering"] = mx.array(order)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda t: t.pop("pre_projection.weight"), "does not match its config.json"),
+        (lambda t: t.pop("model.layers.1.self_attn.q_norm.weight"), "names no 'layers.1.self_attn.q_norm.w"),
+        (lambda t: t.pop("masked_embedding.centroids.weight"), "does not match its config.json"),
+        (name_one_twice, "token_ordering does not name each of 120 tokens once"),
+    ],
+)
+def test_tensors_that_are_missing_or_out_of_order_are_named(
+    damage: Any, message: str, tmp_path: Path
+) -> None:
+    folder = edit_tensors(publish(tmp_path / "assistant", head_for(target())), damage)
+    with pytest.raises(BrokenFiles, match=message):
         LOADERS["assistant"](folder, target(), {})
