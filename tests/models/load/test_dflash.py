@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mlx.utils import tree_flatten
 
-from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec import Engine, UnsupportedModel
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead
 from models.errors import BrokenFiles
@@ -20,7 +20,7 @@ from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZE
 from tests.mlx_spec.equations import arrays, states
 from tests.mlx_spec.heads import KNOWN, target
 from tests.mlx_spec.proposals import proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tokens
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text
 from tests.models.drafter_folders import write_folder
 
 PROMPT, WINDOW = prompt(24, 1), 6
@@ -167,8 +167,8 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, case):
             equations, rows=equations.w["lm_head.weight"], w={**equations.w, "d2t": KNOWN_OFFSETS}
         )
     engine = Engine(target(), [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT, drafter.name, max_tokens=10, draft_length=shape.room)
-    assert len(rounds) > 3 and all(len(one.read.drafted) == shape.room for one in rounds[:3])
+    rounds = proposed(engine, PROMPT, drafter.name, max_tokens=8, draft_length=shape.room)
+    assert len(rounds) > 3 and all(len(one.read.drafted) == shape.room for one in rounds[:2])
     for one in rounds:
         found = states(of_target(), one.before[:-1], 4, SIZES)
         wanted = equations.draft(found[1:4], one.before, len(one.read.drafted))
@@ -186,11 +186,9 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
     config, shape, _ = CASES[case]
     drafter = loaded(publish(tmp_path / "head", random_head(shape), config))
     engine = Engine(target(), [drafter], context_limit=400)
-    options = {"max_tokens": 14, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 10, "temperature": temperature, "seed": 2}
     wanted = text(engine, PROMPT, drafter="none", **options)
-    for length in (1, 4):
-        rounds = engine.generate(PROMPT, Options(drafter=drafter.name, draft_length=length, **options))
-        assert tokens(rounds) == wanted
+    assert text(engine, PROMPT, drafter=drafter.name, draft_length=4, **options) == wanted
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_draft_of_another_tokenizer_drafts_and_the_text_stays(
     rounds = {}
     for drafter, length in (("none", 0), ("foreign", 4), ("auto", None)):
         options = Options(
-            max_tokens=24, temperature=temperature, seed=3, drafter=drafter, draft_length=length
+            max_tokens=12, temperature=temperature, seed=3, drafter=drafter, draft_length=length
         )
         rounds[drafter] = list(loaded.engine.generate(ids, options))
     assert tokens(rounds["none"]) == tokens(rounds["foreign"]) == tokens(rounds["auto"])

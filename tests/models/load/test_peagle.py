@@ -17,7 +17,7 @@ from models.pairs.folder import check_drafter
 from tests.mlx_spec.heads import KNOWN, states_of, target
 from tests.mlx_spec.peagle_heads import MASK, SHAPE, by_hand, head_for
 from tests.mlx_spec.proposals import proposed
-from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, prompt
 from tests.models.drafter_folders import edit_tensors, write_folder
 from tests.models.load.published_eagle import sglang, speculators
 
@@ -67,18 +67,15 @@ def test_its_drafts_are_those_of_its_equations(
     args = replace(drafter.head.shape.args, max_position_embeddings=None)
     assert replace(drafter.head.shape, args=args) == shape and drafter.candidate.room == depth
     engine = Engine(target(), [drafter], context_limit=400)
-    rounds = proposed(engine, PROMPT, "peagle", max_tokens=12, draft_length=3)
-    assert len(rounds) > 3
+    rounds = proposed(engine, PROMPT, "peagle", max_tokens=6, draft_length=3)
+    assert len(rounds) > 2
     for one in rounds:
         taps = [np.array(x[0]) for x in states_of(one.before[:-1])]
         assert one.is_near(*by_hand(head, taps, one.before, len(one.read.drafted)), known=shape.tokens)
 
 
-def test_heads_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
-    folder = publish(tmp_path / "head", head_for(), "speculators")
-    with pytest.raises(UnsupportedModel, match="120 tokens and 32 numbers.*has 120 and 64"):
-        LOADERS["peagle"](folder, tiny_llama(0, layers=4, dim=64), {})
-    publish(folder, head_for(), "speculators", mask_token_id=VOCAB)
+def test_damaged_heads_and_masks_of_other_targets_are_refused_by_name(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "head", head_for(), "speculators", mask_token_id=VOCAB)
     with pytest.raises(UnsupportedModel, match="mask is token 120, and it has 120 tokens"):
         LOADERS["peagle"](folder, target(), {})
     publish(folder, head_for(), "speculators", mask_token_id=None)

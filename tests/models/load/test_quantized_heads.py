@@ -107,7 +107,7 @@ def test_products_become_as_many_bits_as_asked_for_and_the_text_stays(
         and not any(name.startswith(KEPT) for name in packed)
     )
     engine = Engine(model, [drafter], context_limit=400)
-    options = {"max_tokens": 12, "temperature": 0.8}
+    options = {"max_tokens": 8, "temperature": 0.8}
     drafted = text(engine, PROMPT, drafter=drafter.name, draft_length=2, **options)
     assert drafted == text(engine, PROMPT, drafter="none", **options)
 
