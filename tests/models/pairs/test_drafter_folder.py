@@ -39,18 +39,13 @@ def test_the_kind_of_a_folder_is_read_from_its_config(
     assert check_drafter(make_drafter(tmp_path / "any name", config)) == kind
 
 
-@pytest.mark.parametrize(
-    ("config", "family"),
-    [
+def test_a_family_that_is_known_by_name_only_is_refused_by_it(tmp_path: Path) -> None:
+    for config, family in (
         ({"speculators_model_type": "hydra", "draft_vocab_size": 300}, "hydra"),
         ({"architectures": ["Gemma4Eagle3Model"], "model_type": "gemma4"}, "Gemma4Eagle3Model"),
-    ],
-)
-def test_a_family_that_is_known_by_name_only_is_refused_by_it(
-    config: dict[str, Any], family: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BadChoice, match=f"drafter of the family {family}, which this version cannot load"):
-        check_drafter(make_drafter(tmp_path / "x", config))
+    ):
+        with pytest.raises(BadChoice, match=f"drafter of the family {family}, which this version cannot"):
+            check_drafter(make_drafter(tmp_path / "x", config))
 
 
 def test_an_ordinary_model_is_a_draft_model(tmp_path: Path) -> None:

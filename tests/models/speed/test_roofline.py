@@ -26,13 +26,19 @@ from models.speed.roofline import (
 )
 
 
+@pytest.fixture(scope="module")
+def rows() -> list[calibration.Row]:
+    return calibration.plain_rows()
+
+
 def test_the_committed_page_and_constants_are_what_the_script_writes() -> None:
     assert calibration.DOCUMENT.read_text() == calibration.document()
     assert calibration.FITTED.read_text() == calibration.fitted_text()
 
 
-def test_plain_speeds_are_predicted_within_a_fifth_and_the_page_says_the_median() -> None:
-    rows = calibration.plain_rows()
+def test_plain_speeds_are_predicted_within_a_fifth_and_the_page_says_the_median(
+    rows: list[calibration.Row],
+) -> None:
     found, held_out = (median(abs(e) for e in errors) for errors in (
         [row.error for row in rows], [row.held_out_error for row in rows]
     ))  # fmt: skip
@@ -44,20 +50,20 @@ def test_plain_speeds_are_predicted_within_a_fifth_and_the_page_says_the_median(
 
 
 def test_the_held_out_prediction_of_a_chip_knows_nothing_of_its_speeds(
-    monkeypatch: pytest.MonkeyPatch,
+    rows: list[calibration.Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def held_out() -> dict[str, list[float | None]]:
+    def held_out(rows: list[calibration.Row]) -> dict[str, list[float | None]]:
         found: dict[str, list[float | None]] = {}
-        for row in calibration.plain_rows():
+        for row in rows:
             found.setdefault(row.measured.chip.name, []).append(row.held_out)
         return found
 
-    before = held_out()
+    before = held_out(rows)
     wrong = tuple(
         replace(m, speed=m.speed * 3) if m.chip.name == "M5 Max" else m for m in calibration.all_measured()
     )
     monkeypatch.setattr(calibration, "all_measured", lambda: wrong)
-    after = held_out()
+    after = held_out(calibration.plain_rows())
     assert {chip for chip in before if before[chip] == after[chip]} == {"M5 Max"}
 
 
