@@ -78,7 +78,7 @@ def test_damaged_heads_and_masks_of_other_targets_are_refused_by_name(tmp_path: 
     folder = publish(tmp_path / "head", head_for(), "speculators", mask_token_id=VOCAB)
     with pytest.raises(UnsupportedModel, match="mask is token 120, and it has 120 tokens"):
         LOADERS["peagle"](folder, target(), {})
-    publish(folder, head_for(), "speculators", mask_token_id=None)
+    publish(folder, head_for(), "speculators", mask_token_id="x")
     with pytest.raises(BrokenFiles, match="names no 'mask_token_id'"):
         LOADERS["peagle"](folder, target(), {})
     for lost, message in (

@@ -201,10 +201,14 @@ def test_an_added_run_of_spaces_is_spaces(tmp_path: Path) -> None:
     assert TokenBytes(read_tokenizer(file.parent)).bytes[tokenizer.get_vocab_size() - 1] == b" " * 4
 
 
-def test_half_a_character_is_not_said_and_its_end_completes_it(between: Any) -> None:
+def test_half_a_character_is_neither_said_nor_drafted_and_its_end_completes_it(between: Any) -> None:
     by, transcript = between("pieces", "characters"), between("pieces", "characters").transcript()
     whole = [t for byte in "日".encode() for t, name in by.target.bytes.items() if name == bytes([byte])]
     assert transcript.to_draft(whole[:2]) == [] and by.draft.of(transcript.to_draft(whole)) == "日".encode()
+    drafted = list(by.draft.nearest("ab日"))[:-1]
+    assert by.target.of(by.transcript().to_target(drafted)) == b"ab", "nor drafted"
+    another = list(by.target.encode("model"))
+    assert transcript.to_draft(another) == by.transcript().to_draft(another), "of a text that does not go on"
 
 
 def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(between: Any) -> None:
