@@ -1,15 +1,20 @@
 """`serve`: the pair as an HTTP server."""
 
 import os
+import re
 from typing import Annotated
 
 import typer
 
 from app.commands import arguments as args
+from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.installed import installed_folder
 
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
+
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+")
+"""What browsers send: lower case, no path."""
 
 EXAMPLE = """\b
 Examples:
@@ -45,6 +50,12 @@ def command(
     """
     from app.server.run import run_server
 
+    for origin in allow_origin or ():
+        if not ORIGIN.fullmatch(origin):
+            raise BadInput(
+                f"--allow-origin is {origin or 'empty'}, which no browser sends. Give scheme, host and port, "
+                "in lower case and without a path: http://localhost:3000."
+            )
     args.print_config_problems()
     spec = pair.chosen()
     for source in spec.sources:
