@@ -65,7 +65,8 @@ def _bad_number(error: typer.TyperException) -> str:
 def _usage(error: typer.TyperException) -> str:
     """The error in one or two lines, or the help of a group that was called without a command."""
     context = getattr(error, "ctx", None)  # typer's own type of a usage error is private
-    message = _bad_number(error) or error.format_message()
+    # Without the words that pydantic puts before typer's own.
+    message = _bad_number(error) or error.format_message().replace("Value error, ", "", 1)
     if context is not None and message == context.get_help():
         return message
     command = context.command_path if context is not None else "mlx-spec"
