@@ -29,6 +29,8 @@ from models.training.workshop import Workshop
 
 LAYERS, WIDTH, HEAD = 4, 256, 64
 """The default size: 3 million weights."""
+LARGEST = 10**9
+"""Most weights, far more than are worth their time; a model is made before memory is looked at."""
 POSITIONS = 1024
 """Context length in characters."""
 TOKENS = 200
@@ -73,9 +75,14 @@ def character_model(shop: Workshop, request: TrainRequest) -> Work:
 
 
 def character_args(vocab: int, layers: int, width: int) -> ModelArgs:
-    """Raises BadChoice: the width is not a multiple of `HEAD`."""
+    """Raises BadChoice: the width is not a multiple of `HEAD`, or there are more than `LARGEST` weights."""
     if width % HEAD:
         raise BadChoice(f"--width is {width}; its attention heads are {HEAD} wide: give a multiple.")
+    if 12 * layers * width**2 > LARGEST:
+        raise BadChoice(
+            f"--layers {layers} and --width {width} make a model of more than a billion weights, which "
+            f"drafts too slowly. Give less: {LAYERS} and {WIDTH} are the default."
+        )
     return ModelArgs(
         model_type="llama",
         hidden_size=width,
