@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from models.pairs.catalogue import Pair
@@ -47,19 +48,29 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
 
 def _bytes_here(pair: Pair) -> int:
     """Bytes in the cache, those of interrupted pulls included."""
-    here = 0
-    for source in pair.spec.sources:
-        for file in (repository_folder(source.repo) / "blobs").glob("*"):
-            with suppress(OSError):  # a pull finishes it meanwhile
-                here += file.stat().st_size
-    return here
+    caches = (repository_folder(source.repo) / "blobs" for source in pair.spec.sources)
+    return sum(_bytes_of(cache, "*") for cache in caches)
+
+
+def _bytes_of(folder: Path, names: str) -> int:
+    size = 0
+    for file in folder.glob(names):
+        with suppress(OSError):  # a pull finishes it meanwhile, or its link is broken
+            size += file.stat().st_size
+    return size
 
 
 def memory_needed(pair: Pair, machine: Machine) -> int:
     """Bytes at 4096 tokens of context. Without Metal weights become float32 and caches double."""
-    if machine.has_metal or not pair.download_bytes:
+    stored = pair.download_bytes + _bytes_of_own_folders(pair)
+    if machine.has_metal or not stored:
         return pair.memory_bytes
     bits = pair.quantization.removesuffix("-bit")
     stored_bits = 16 if bits == "bf16" else int(bits if bits.isdigit() else 4) + 0.5
-    weights = pair.download_bytes * 32 / stored_bits
-    return int(weights + 2 * (pair.memory_bytes - pair.download_bytes))
+    return int(stored * 32 / stored_bits + 2 * (pair.memory_bytes - stored))
+
+
+def _bytes_of_own_folders(pair: Pair) -> int:
+    """Bytes of the weights in folders that the user named; the built-in pair's need is measured instead."""
+    folders = (Path(source.repo) for source in pair.spec.sources if pair.own and source.is_local)
+    return sum(_bytes_of(folder, "*.safetensors") for folder in folders)

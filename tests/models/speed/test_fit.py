@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from models.hub.incomplete import partial_file
 from models.pairs.catalogue import all_pairs, find
+from models.pairs.pair import Source
 from models.speed.fit import fit, memory_needed
 from models.speed.machine import Machine, this_machine
 
@@ -48,6 +50,19 @@ def test_without_metal_weights_count_as_float32(home: Path) -> None:
     assert memory_needed(pair, without) > 5 * pair.memory_bytes
     assert "float32, without Metal" in fit(pair, without).why
     assert "float32, without Metal" in fit(pair, Machine(100 * GB, 1000 * GB, has_metal=False)).why
+
+
+def test_folders_of_ones_own_count_as_float32_without_metal_too(home: Path) -> None:
+    folders = {name: home / name for name in ("target", "draft")}
+    for folder, size in zip(folders.values(), (4 * GB, 500_000_000), strict=True):
+        folder.mkdir()
+        with (folder / "model.safetensors").open("wb") as file:
+            file.truncate(size)
+    sources = {name: Source(str(folder)) for name, folder in folders.items()}
+    own = replace(find("qwen3-8b"), own=True, download_bytes=0, memory_bytes=5 * GB, **sources)
+
+    assert memory_needed(own, mac(16)) == 5 * GB
+    assert memory_needed(own, Machine(16 * GB, 0, has_metal=False)) == 4.5 * GB * 32 / 4.5 + 2 * 0.5 * GB
 
 
 def test_the_builtin_pair_fits_everywhere_and_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
