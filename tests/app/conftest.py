@@ -1,4 +1,4 @@
-"""The command line, built once, and a tiny pair on disk, written once, for all tests of the program."""
+"""What a program does once is done once, and a tiny pair on disk, written once, for all its tests."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from app.shell import machine
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _the_command_line_is_built_once() -> Iterator[None]:
-    """A program calls it once; to build all commands takes as long as most tests of one."""
+def _what_a_program_does_once_is_done_once() -> Iterator[None]:
+    """To build all commands, or to read the versions of packages, takes as long as most tests of one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        patch.setattr(machine, "version", cache(machine.version))
         yield
 
 
