@@ -7,7 +7,7 @@ from models.training import job
 from tests.app.commands.test_train_killed import unfinished
 from tests.app.tiny_pair import TinyPair
 
-pytestmark = pytest.mark.usefixtures("small_training")
+pytestmark = pytest.mark.usefixtures("quick_training")
 
 
 def test_an_end_that_comes_nearer_is_reached_with_low_rates(
@@ -16,19 +16,23 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
     rates, honest = [], job.Fit.learn
     monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
     monkeypatch.setattr(job, "EPOCHS", 400)
-    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 600))
+    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 200))
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    assert len(rates) < 20 and rates[-1] < 0.2
+    assert len(rates) < 9 and rates[-1] < 0.2
 
 
-def test_the_time_for_texts_ends_after_any_of_them(
+def test_the_time_for_texts_ends_after_any_of_them_and_no_more_of_it_is_said_to_be_left(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, honest = [], job.Job._studied
+    left, step = [], job.Step
     monkeypatch.setattr(job.Job, "_studied", lambda self, *given: read.append(1) or honest(self, *given))
     monkeypatch.setattr(job.Job, "_seconds_left", lambda self, share=1.0: 3 - len(read))
+    monkeypatch.setattr(job, "Step", lambda *given: left.append(given[4]) or step(*given))
+    monkeypatch.setattr(job.Pace, "left", lambda *given: 1e6)
+    monkeypatch.setattr(job, "EPOCHS", 0)
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    assert len(read) == 3
+    assert len(read) == 3 and left == [2, 1, 0]
 
 
 def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(

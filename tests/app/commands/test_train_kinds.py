@@ -1,4 +1,4 @@
-"""`train --kind model` and `--kind layer_skip`: a small model, and a subset of the target's layers."""
+"""`train --kind`: a head, a small model, and a subset of the target's layers, of texts the target writes."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ from models.training.kinds import KINDS
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.tiny_models import make_model
 
-GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12", "--json"]
 GAINS = Found((0,), (0.75, 0.5), 1.0, 2, 1.25, 2.0)
 SLOWER = Found((0,), (0.25, 0.0), 1.0, 1, 0.75, 1.5)
 
@@ -50,6 +50,22 @@ def drafts(pair: TinyPair, name: str, capfd: pytest.CaptureFixture[str], *drafte
         texts.append(json.loads(capfd.readouterr().out))
     assert texts[0]["token_ids"] == texts[1]["token_ids"]
     return texts[1]["stats"]["rounds_by_drafter"][name] > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "sign"),
+    [("eagle", ("architectures", ["LlamaForCausalLMEagle3"])), ("medusa", ("medusa_num_heads", 4))],
+)
+def test_a_head_is_trained_written_and_drafts(
+    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str, sign: tuple[str, object]
+) -> None:
+    assert main(["train", str(tiny_pair.target), "--kind", kind]) == 0
+    folder = own(tiny_pair, kind)
+    assert f"{folder} is ready" in capfd.readouterr().out
+    about = json.loads((folder / "config.json").read_text())
+    assert about[sign[0]] == sign[1]
+    assert about["mlx_spec"]["tokens"] >= 150 and len(about["mlx_spec"]["acceptance"]) == 4
+    assert drafts(tiny_pair, kind, capfd)
 
 
 def test_a_small_model_is_made_and_is_a_model_for_every_program(
@@ -102,6 +118,7 @@ def test_a_whole_search_says_what_it_found(tiny_pair: TinyPair, capfd: pytest.Ca
     assert own(tiny_pair, "layer_skip").exists() == (code == 0)
 
 
+@pytest.mark.usefixtures("quick_training")
 def test_layers_are_kept_and_draft_only_if_they_gain_and_old_ones_stay(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +141,7 @@ def test_layers_are_kept_and_draft_only_if_they_gain_and_old_ones_stay(
     assert json.loads((folder / "config.json").read_text()) == config
 
 
+@pytest.mark.usefixtures("quick_training")
 def test_a_stopped_search_keeps_its_best_where_there_was_none(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,15 +174,17 @@ def test_a_target_that_does_not_fit_is_refused(
 def test_a_target_learns_from_a_few_texts_of_its_own_and_none_of_another_one_of_its_name(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.training.job.TEXTS", 24)  # all in one file
-    for width in (32, 64):
-        make_model(tiny_pair.target, num_hidden_layers=4, hidden_size=width)
-        assert main(["train", str(tiny_pair.target)]) == 0
+    monkeypatch.setattr("models.training.job.TEXTS", 4)  # all in one file
+    monkeypatch.setattr("models.training.fitting.TOKENS", 60)
+    assert main(["train", str(tiny_pair.target)]) == 0
+    make_model(tiny_pair.target, hidden_size=16)
+    assert main(["train", str(tiny_pair.target)]) == 0
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
-    assert config["hidden_size"] == 64
+    assert config["hidden_size"] == 16
     assert len(config["mlx_spec"]["acceptance"]) == 4, "one of them is held out"
 
 
+@pytest.mark.usefixtures("quick_training")
 def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
