@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from io import FileIO
@@ -15,11 +14,12 @@ from typing import Any
 import pytest
 
 from app.cli import main
+from app.engine import process
 from app.engine.client import EngineClient
 from app.server.batch_file import open_answers
 from app.shell.errors import MachineFailed
 from tests.app.tiny_pair import TinyPair, count_as_measured
-from tests.app.tui.engine_thread import ThreadedClient
+from tests.app.tui import engine_thread
 
 SCRIPTED = (sys.executable, "-m", "tests.app.scripted_engine")
 SAID = ["hello", "hi there " * 20, "what", "hello again", "and so on"]
@@ -42,9 +42,17 @@ def answers(file: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.fixture
+def threaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted engine on a thread: it answers with the seed of the request."""
+    monkeypatch.setattr("app.server.service.EngineClient", engine_thread.ThreadedClient)
+
+
+@pytest.mark.usefixtures("threaded")
 def test_a_file_is_answered_as_generate_answers(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(engine_thread, "_ThreadedSession", process._open_pair)
     asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
     refused = request(9, "hi", temperature=-1)
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
@@ -63,11 +71,10 @@ def test_a_file_is_answered_as_generate_answers(
         assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
 
 
-def test_only_what_is_missing_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("threaded")
+def test_only_what_is_missing_is_asked_again_and_what_was_refused_is_counted_apart(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The scripted engine answers with the seed of the request."""
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     command = ["batch", given, str(out), "--at-once", "4"]
@@ -82,18 +89,8 @@ def test_only_what_is_missing_is_asked_again(
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
     assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
-
-
-def test_requests_that_an_earlier_run_refused_are_counted_apart_from_the_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
-    given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hi", temperature=-1)])
-    command = ["batch", given, str(out := tmp_path / "out.jsonl")]
     assert main(command) == 0
-    capfd.readouterr()
-    assert main(command) == 0
-    assert f"2 of 2 requests had their answers already.\n1 of these was refused. {out} says why" in (
+    assert f"6 of 6 requests had their answers already.\n1 of these was refused. {out} says why" in (
         capfd.readouterr().err
     )
 
@@ -113,25 +110,22 @@ def test_a_stop_counts_the_answers_to_this_file_only(
     assert "Stopped at 1 of 2." in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("threaded")
 def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [request(n, "hello") for n in range(200)]
-    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    """With its engine on a thread, the crash is one of the whole program."""
     program = (
-        "import sys; from functools import partial; from app.cli import main;"
-        "from app.server import service as o;"
-        f"o.EngineClient = partial(o.EngineClient, command={SCRIPTED!r});"
+        "import sys; from app.cli import main; from app.server import service;"
+        "from tests.app.tui import engine_thread as threads;"
+        "service.EngineClient, threads._ThreadedSession = threads.ThreadedClient, threads.ScriptedSession;"
         "sys.exit(main(sys.argv[1:]))"
     )
+    asked = [request(n, "crash at 12") for n in range(20)]
+    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     command = ["batch", given, str(out)]
-    process = subprocess.Popen([sys.executable, "-c", program, *command])
-    while not out.exists() or out.read_bytes().count(b"\n") < 10:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert subprocess.run([sys.executable, "-c", program, *command]).returncode == -signal.SIGKILL
     kept = out.read_bytes()
-    assert kept.count(b"\n") < len(asked)
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+    assert 0 < kept.count(b"\n") < len(asked)
+    monkeypatch.setattr(engine_thread._ThreadedSession, "crash", lambda session: None)
     assert main(command) == 0
     assert len(answers(out)) == len(asked)
     assert out.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
@@ -148,20 +142,15 @@ def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
     assert "1 request failed" in said and set(answers(out)) == {"r1", "r3"}
 
 
-def test_a_number_that_is_none_is_refused_in_its_own_request_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
+@pytest.mark.usefixtures("threaded")
+def test_a_number_that_is_none_is_refused_in_its_own_request_only(tmp_path: Path) -> None:
     numbers = {"temperature": float("nan"), "top_p": float("inf"), "unknown": float("nan")}
     asked = [request(n, "hello", **{name: value}) for n, (name, value) in enumerate(numbers.items())]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     Path(given).write_text(Path(given).read_text().replace("Infinity", "1e999"))
     assert main(["batch", given, str(out)]) == 0
-    assert {name: each["status_code"] for name, each in answers(out).items()} == {
-        "r0": 400,
-        "r1": 400,
-        "r2": 200,
-    }
+    codes = {name: each["status_code"] for name, each in answers(out).items()}
+    assert codes == {"r0": 400, "r1": 400, "r2": 200}
 
 
 def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
@@ -180,13 +169,13 @@ def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
     assert out.read_bytes() == line
 
 
+@pytest.mark.usefixtures("threaded")
 def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(request: object, kind: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     monkeypatch.setattr("app.server.responses.read_asked", fail)
     bad = request(1, "hello") | {"url": "/v1/responses"}
     given, out = write(tmp_path / "in.jsonl", [bad, request(2, "hello")]), tmp_path / "out.jsonl"
@@ -213,15 +202,16 @@ def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
     assert not (tmp_path / "out.jsonl").exists()
 
 
+@pytest.mark.usefixtures("threaded")
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.server.service.EngineClient", partial(ThreadedClient, command=SCRIPTED))
     monkeypatch.setattr("app.server.batch.AGAIN_SECONDS", 0.02)
-    given = write(tmp_path / "in.jsonl", [request(number, "hello", n=32) for number in range(6)])
+    monkeypatch.setattr("app.server.request_queue.MOST_WAITING", 4)
+    given = write(tmp_path / "in.jsonl", [request(number, "hello", n=4) for number in range(6)])
     out = tmp_path / "out.jsonl"
     assert main(["batch", given, str(out), "--at-once", "4"]) == 0
-    assert [len(each["body"]["choices"]) for each in answers(out).values()] == [32] * 6
+    assert [len(each["body"]["choices"]) for each in answers(out).values()] == [4] * 6
 
 
 def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
@@ -237,14 +227,13 @@ def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
     assert "/dev/null is no plain file" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("threaded")
 @pytest.mark.parametrize("command", ["batch {given} {out}", "serve --port 0"])
 def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refuses_no_request(
-    command: str, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.jsonl"
-    count_as_measured(tiny_pair)
-    words = command.format(given=given, out=out).split()
-    assert main([*words, *tiny_pair.arguments, "--drafter", "eagle"]) == 2
+    assert main([*command.format(given=given, out=out).split(), "--drafter", "eagle"]) == 2
     assert "has no drafter eagle. It has: " in capfd.readouterr().err
     assert not out.exists() or not answers(out)
 
