@@ -111,14 +111,14 @@ def test_bench_reports_rows_categories_and_the_whole(
 ) -> None:
     table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
     files = ["--csv", str(table), "--plot", str(picture)]
-    code = bench(tiny_pair, three_prompts, "--max-tokens", "16", "--repeats", "2", "--json", *files)
+    code = bench(tiny_pair, three_prompts, "--max-tokens", "6", "--repeats", "2", "--json", *files)
     report = json.loads(capfd.readouterr().out)
     overall = report["overall"]
     assert code == int(overall["verdict"].startswith("drafting is slower"))
     assert {"plain_tps", "drafted_tps", "ratio", "ratio_spread", "accepted_per_round"} <= set(overall)
     assert {"acceptance_rate", "verdict", "peak_memory_bytes"} <= set(overall)
     assert report["setting"] == {"drafter": "auto", "draft_length": None, "temperature": 0.0}
-    assert report["complete"] and report["device"] and report["options"]["max_tokens"] == 16
+    assert report["complete"] and report["device"] and report["options"]["max_tokens"] == 6
     assert [row["id"] for row in report["rows"]] == ["a", "b", "c"]
     assert list(report["by_category"]) == ["one", "two"]
     assert all(row["same_text"] for row in report["rows"])
@@ -188,25 +188,17 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
 def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, three_prompts: Path) -> None:
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
-    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=8), 2))
-    assert len(list(run_plan(pair, collector))) == 2 + 3 * 2 * 2
+    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=4), 1))
+    assert len(list(run_plan(pair, collector))) == 2 + 3 * 2
     runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side]
-    assert len(runs) == 3 * 2 * 2 and {stats.cached_tokens for stats in runs} == {0}
+    assert len(runs) == 3 * 2 and {stats.cached_tokens for stats in runs} == {0}
 
 
 def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     tmp_path: Path, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     slow = write_tiny_pair(tmp_path, target_layers=1, draft_layers=8)
-    drafting = ["--drafter", "model", "--draft-length", "5"]
-    assert bench(slow, one_prompt, "--max-tokens", "8", "--repeats", "2", *drafting) == 1
+    drafting = ["--drafter", "model", "--draft-length", "3"]
+    assert bench(slow, one_prompt, "--max-tokens", "4", "--repeats", "2", *drafting) == 1
     printed = capfd.readouterr().out
     assert "drafting is slower" in printed and "the texts are identical" in printed
-
-
-def test_the_overall_ratio_is_the_geometric_mean_and_matches_the_speeds() -> None:
-    results = [measured([100], [200], "a"), measured([10], [5], "b")]
-    overall = compare(results)
-    assert overall.ratio == pytest.approx(1.0)
-    assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
-    assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})

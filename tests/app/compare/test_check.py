@@ -23,7 +23,7 @@ from models import load_pair
 from tests.app.compare.scripted_runs import measured
 from tests.app.tiny_pair import TinyPair
 
-QUICK = ["--max-tokens", "10"]
+QUICK = ["--max-tokens", "6"]
 
 
 @pytest.fixture
@@ -58,11 +58,7 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
     ids=["all that need no draft model", "those that are named"],
 )
 def test_every_drafter_is_checked_alone_and_together_with_the_others(
-    given: str,
-    drafters: set[str],
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    capfd: pytest.CaptureFixture[str],
+    given: str, drafters: set[str], tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pair = f"--target {tiny_pair.target} {given.format(draft=tiny_pair.draft)}"
     code, report = run(pair.split(), one_prompt, capfd)
@@ -100,10 +96,7 @@ def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("breaks", "modes"),
-    [
-        (accepts_one_token_too_many, {"greedy", "sampled"}),
-        (draws_its_own_noise_where_it_drafts, {"sampled"}),
-    ],
+    [(accepts_one_token_too_many, {"greedy", "sampled"}), (draws_its_own_noise_where_it_drafts, {"sampled"})],
 )
 def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
     breaks: Callable[[pytest.MonkeyPatch], None],
@@ -121,10 +114,7 @@ def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
 
 
 def test_ctrl_c_in_check_keeps_what_was_compared(
-    tiny_pair: TinyPair,
-    one_prompt: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tiny_pair: TinyPair, one_prompt: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     add, answered = RunCollector.add, []
 

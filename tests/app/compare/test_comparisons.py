@@ -23,16 +23,7 @@ from app.compare.words import drafting_text, sentence
 from app.engine.difference import Difference
 from mlx_spec.stats import summarise
 from mlx_spec.types import Round
-from tests.app.compare.scripted_runs import (
-    FACTS,
-    MODEL,
-    PLAIN,
-    TOKENS,
-    gathered,
-    record_of,
-    stats,
-    wanted,
-)
+from tests.app.compare.scripted_runs import FACTS, MODEL, PLAIN, TOKENS, gathered, record_of, stats, wanted
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:

@@ -15,14 +15,7 @@ from app.engine.events import TurnEnded
 from app.engine.protocol import Answer, Answered
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
-from tests.app.compare.scripted_runs import (
-    MODEL,
-    PLAIN,
-    TOKENS,
-    record_of,
-    stats,
-    wanted,
-)
+from tests.app.compare.scripted_runs import MODEL, PLAIN, TOKENS, record_of, stats, wanted
 from tests.app.history.some_chat import chat, prompt
 
 CHAT = Conversation(Mock(), chat(), [prompt("p", "hello")])
@@ -32,11 +25,8 @@ def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
     collector = RunCollector(wanted(*(replace(MODEL, draft_length=n) for n in (1, 2, 3)), repeats=1))
     for run in list(collector.plan.runs)[4:7]:
         collector.add(run, TOKENS, stats(0.01))
-    assert [setting.label for setting in record_of(collector).settings] == [
-        "plain",
-        "model, 1 token",
-        "model, 2 tokens",
-    ]
+    labels = [setting.label for setting in record_of(collector).settings]
+    assert labels == ["plain", "model, 1 token", "model, 2 tokens"]
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:
@@ -46,10 +36,8 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         "lookup, 2 tokens at 0.8", "lookup, length auto at 0.8",
     ]  # fmt: skip
     joined = read_sweep("length=2 drafter=lookup,eagle+lookup", CHAT, Options())
-    assert [setting.label for setting in joined.settings if setting.drafts] == [
-        "lookup, 2 tokens",
-        "eagle+lookup, 2 tokens",
-    ]
+    labels = [setting.label for setting in joined.settings if setting.drafts]
+    assert labels == ["lookup, 2 tokens", "eagle+lookup, 2 tokens"]
     assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
     assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
     assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
@@ -108,9 +96,6 @@ async def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others
     progress = ComparisonInProgress(link, plan)
     runs = [event async for event in progress.events() if isinstance(event, Run)]
     ran = [progress.plan.settings[run.setting].name for run in runs if not run.warm_up]
-    assert ran == [
-        "plain",
-        *(f"model, {length}" for length in ("1 token", "8 tokens", "10 tokens", "12 tokens")),
-    ]
+    assert ran == ["plain", "model, 1 token", *(f"model, {length} tokens" for length in (8, 10, 12))]
     record = progress.record()
     assert record is not None and [setting.name for setting in record.settings] == ran
