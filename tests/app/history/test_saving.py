@@ -214,7 +214,7 @@ def test_the_file_lies_where_the_person_says(monkeypatch: pytest.MonkeyPatch, tm
     assert history_file() == tmp_path / "xdg" / "mlx-spec" / "history.db"
 
 
-ROUNDS = 6
+ROUNDS = 4
 """Each with its own history, which two programs open at the same moment; every second one is damaged."""
 
 ONE_OF_TWO = """
@@ -275,7 +275,7 @@ def test_what_is_put_behind_those_that_were_saved_is_not_counted_as_unsaved(tmp_
 
     growing = threading.Thread(target=answers)
     growing.start()
-    counts = [saving.flush() for _ in range(200)]
+    counts = [saving.flush() for _ in range(60)]
     ends.set()
     growing.join()
     saving.close()
