@@ -92,15 +92,6 @@ def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(
         assert (json.loads(out)["text"] if more else out) == wanted["text"]
 
 
-def test_a_model_without_marks_is_refused_by_its_name(
-    tiny_pair: TinyPair, file: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    options = [*tiny_pair.arguments, "--no-draft"]
-    assert main(["complete", *options, "--file", str(file), "--at", "2:5"]) == 2
-    out, err = capfd.readouterr()
-    assert out == "" and "This model has no fill-in-the-middle tokens" in err and "Qwen2.5-Coder" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

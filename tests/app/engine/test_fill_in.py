@@ -1,7 +1,6 @@
 """Each kind of model gets a gap in the format it was trained on."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import pytest
 from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -9,17 +8,9 @@ from mlx_lm.utils import load_tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from app.engine.chat_prompt import FillIn
-from app.engine.events import TurnEnded
 from app.engine.fill_in import FORMATS, Format, fill_in_ids, fill_in_stops
-from app.engine.protocol import Answer
-from app.engine.session import Session
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
-from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.models.tiny_models import SPECIAL, make_tokenizer
-
-if TYPE_CHECKING:
-    from models.load.engine import LoadedPair
 
 
 def tokenizer(folder: Path, *special: str) -> TokenizerWrapper:
@@ -49,14 +40,3 @@ def test_the_texts_stand_between_the_marks_of_the_model(tmp_path: Path, format_:
 def test_a_model_without_marks_says_which_have_them(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="Qwen2.5-Coder"):
         fill_in_ids(tokenizer(tmp_path, "<|fim_prefix|>", "<|fim_suffix|>"), FillIn("a", "b"))
-
-
-def test_a_session_ends_what_fills_a_gap_at_the_marks_of_the_model(tmp_path: Path) -> None:
-    found = tokenizer(tmp_path, *FORMATS[0], "<|file_sep|>")
-    end = found.convert_tokens_to_ids("<|file_sep|>")
-    engine = ScriptedEngine([*found.encode("return"), end, *found.encode(" more")], 3)
-    pair = ScriptedPair(engine, tokenizer=found)  # type: ignore[arg-type]
-    *_, ended = Session(cast("LoadedPair", pair)).answer(Answer(0, FillIn("a", "b"), Options(max_tokens=40)))
-    assert engine.prompts == [fill_in_ids(found, FillIn("a", "b"))]
-    assert isinstance(ended, TurnEnded)
-    assert end in engine.options[-1].stop_tokens
