@@ -60,9 +60,7 @@ def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatc
         chat(monkeypatch, b"hi\n\xff\xfe\n", "yes")
 
 
-def test_an_endless_line_is_refused_before_it_fills_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_endless_line_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
     monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
     stdin = io.BytesIO(b"a" * 1000)
@@ -104,17 +102,17 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
 
 
 @pytest.mark.parametrize(
-    ("option", "why"), [("--server", "--server is empty"), ("--resume", "begins with ''")]
+    ("given", "why"),
+    [
+        (["--server", ""], "--server is empty"),
+        (["--resume", ""], "begins with ''"),
+        (["builtin", "--temporary", "--resume", "last"], "Give one of them"),
+    ],
 )
-def test_an_empty_server_or_chat_is_refused_and_no_other_opens(
-    option: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_server_or_chat_that_is_none_is_refused_and_no_other_opens(
+    given: list[str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
     monkeypatch.setattr("app.tui.run.run_chat", lambda *given, **named: pytest.fail("it opened"))
-    assert main(["chat", option, ""]) == 2
+    assert main(["chat", *given]) == 2
     assert why in capsys.readouterr().err
-
-
-def test_a_temporary_chat_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chat", "builtin", "--temporary", "--resume", "last"]) == 2
-    assert "Give one of them" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from models.paths import own_drafters_folder
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, Repeating, make_drafter
 
-GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "24", "--json"]
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12", "--json"]
 THREE = ["--draft-length", "3"]
 
 

@@ -22,7 +22,7 @@ from tests.app.tiny_pair import TinyPair
 def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_it(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "20"]
+    arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "8"]
     arguments += ["--temperature", "0.9"]
     assert main([*arguments, "--json"]) == 0
     first = json.loads(capfd.readouterr().out)
@@ -48,7 +48,7 @@ def test_a_prompt_comes_from_a_file_or_from_stdin(
 ) -> None:
     file = tmp_path / "prompt.txt"
     file.write_text("hello\n")
-    common = ["generate", *tiny_pair.arguments, "--max-tokens", "8", "--json"]
+    common = ["generate", *tiny_pair.arguments, "--max-tokens", "4", "--json"]
     answers: list[list[int]] = []
     for arguments in (["--prompt-file", str(file)], ["--prompt", "hello"], []):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
@@ -125,11 +125,7 @@ def thinks(monkeypatch: pytest.MonkeyPatch, said: str = "<think>\nHm.\n</think>\
 
 @pytest.mark.parametrize(
     ("arguments", "printed"),
-    [
-        ([], "Yes.\n"),
-        (["--raw"], "<think>\nHm.\n</think>\n\nYes.\n"),
-        (["--max-tokens", "9"], "\n"),
-    ],
+    [([], "Yes.\n"), (["--raw"], "<think>\nHm.\n</think>\n\nYes.\n"), (["--max-tokens", "9"], "\n")],
     ids=["the answer alone", "the text as it is", "nothing yet"],
 )
 def test_a_pipe_gets_the_answer_without_its_thought(
