@@ -103,13 +103,21 @@ def own_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_tokenizers_quickly(monkeypatch)
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_hub_cache: None) -> Iterator[HubServer]:
-    """A local Hub that serves two pairs' names, a few megabytes each."""
-    target = make_model(tmp_path / "served", hidden_size=256, intermediate_size=512)  # some 4 MB
+@pytest.fixture(scope="session")
+def served_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    target = make_model(
+        tmp_path_factory.mktemp("served"), hidden_size=256, intermediate_size=512
+    )  # some 4 MB
     make_tokenizer(target)
-    files = files_of(target)
+    return files_of(target)
+
+
+@pytest.fixture
+def hub(
+    served_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, own_hub_cache: None
+) -> Iterator[HubServer]:
+    """A local Hub that serves two pairs' names, a few megabytes each."""
     repos = [source.repo for name in (FIRST, SECOND) for source in find(name).spec.sources]
-    with HubServer({repo: HostedModel(dict(files)) for repo in repos}) as server:
+    with HubServer({repo: HostedModel(dict(served_files)) for repo in repos}) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         yield server
