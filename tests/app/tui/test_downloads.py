@@ -25,19 +25,33 @@ from tests.models.hub_server import HubServer
 pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 
-async def test_a_download_shows_its_progress_ends_installed_is_used_and_removed(
-    open_chat: OpenChat, hub: HubServer
+async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_and_what_came_is_removed(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.stall_after["model.safetensors"] = 2_000_000
-    async with open_chat() as chat:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    async with open_chat(size=(40, 24)) as chat:
         screen = await open_pairs(chat, FIRST)
         await chat.press("enter")
         await answer(chat, "y")
+        await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
+        assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
+        assert text_of(chat, "#message") == screen.hint
+        await chat.shows("again.")
+        await chat.noticed("No connection")
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.cut_after["model.safetensors"] = 1_500_000
+        await chat.press("r")
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
+        hub.cut_after.clear()
+        hub.stall_after["model.safetensors"] = 2_000_000
+        await chat.press("r")
         await chat.until(
             lambda: "MB of" in text_of(chat, "#downloads") and "%" in text_of(chat, "#downloads")
         )
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
         await chat.press("escape")
+        await chat.pilot.resize_terminal(100, 24)
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
         hub.stall_after.clear()
         await chat.noticed(f"is installed. /use {FIRST} answers with it.")
@@ -77,30 +91,6 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
         assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
         await chat.press("r")
         await chat.until(lambda: installed(find(FIRST).spec))
-
-
-async def test_a_download_that_fails_says_why_here_and_in_the_chat_and_r_tries_again(
-    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    async with open_chat(size=(40, 24)) as chat:
-        screen = await open_pairs(chat, FIRST)
-        await chat.press("enter")
-        await answer(chat, "y")
-        await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
-        assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
-        assert text_of(chat, "#message") == screen.hint
-        await chat.shows("again.")
-        await chat.noticed("No connection")
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        hub.cut_after["model.safetensors"] = 1_500_000
-        await chat.press("r")
-        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
-        assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
-        hub.cut_after.clear()
-        await chat.press("r")
-        await chat.until(lambda: installed(find(FIRST).spec))
-        await chat.noticed(f"is installed. /use {FIRST} answers with it.")
 
 
 def parts_of(name: str) -> int:
