@@ -21,9 +21,9 @@ from models.paths import data_folder
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
-async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record]:
-    """Run a comparison to its end, with F5 if no command starts it."""
-    await (chat.type(command) if command else chat.press("f5"))
+async def compared(chat: Chat) -> tuple[CompareScreen, Record]:
+    """Run a comparison to its end."""
+    await chat.press("f5")
     screen = await chat.reached(CompareScreen)
     await chat.until(lambda: screen.record is not None)
     assert screen.record is not None
@@ -68,7 +68,9 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
         assert len(chat.prompts) == 1
 
 
-async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_chat: OpenChat) -> None:
+async def test_a_comparison_needs_a_free_engine_leaving_it_frees_one_and_texts_that_differ_are_explained(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.press("f5")
@@ -88,7 +90,17 @@ async def test_a_comparison_needs_a_free_engine_and_leaving_it_frees_one(open_ch
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query_one("#plain").query_one(Answer).text))
         chat.app.runner.return_to_chat()
-        assert (await chat.ask("hello")).text
+        await chat.ask("differ")
+        screen, record = await compared(chat)
+        difference = record.outcomes[1].difference
+        assert difference is not None and difference.near_tie
+        assert "near-ties that rounding explains" in sentence(record)
+        info = chat.app.link.info
+        assert info is not None
+        await chat.app.chat.remove_children()
+        chat.app.post_message(PairChanged(Loaded(info)))
+        await chat.pilot.pause()
+        chat.app.exit()
 
 
 async def test_a_comparison_is_stopped_while_the_engine_measures_and_left_while_it_hears_nothing(
@@ -125,55 +137,50 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         screen, record = await compared(chat)
         assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
         assert record.prompts[0].prompt == "echo (with notes.txt)"
-        await chat.press("escape")
-        screen, record = await compared(chat, "/sweep length=1 repeats=1")
-        assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
         await chat.press("s")
         await chat.until(lambda: screen.record not in (record, None))
         assert screen.record is not None and text_of(screen.record.outcomes[-1].pieces) == answer.text
         await chat.until(lambda: bool(screen.query("LengthPlot Grid")))
 
 
-@pytest.mark.parametrize(("how", "reason"), [("crash", "ended by SIGKILL"), ("fail", "Out of memory")])
 async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_kept_and_told(
-    open_chat: OpenChat, how: str, reason: str
+    open_chat: OpenChat,
 ) -> None:
-    """One answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
-    async with open_chat(process=how == "crash") as chat:
-        await chat.ask(f"{how} at 8")
+    """An answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
+    async with open_chat(process=True) as chat:
+
+        async def broken_off(prompt: str) -> tuple[CompareScreen, str]:
+            await chat.ask(prompt)
+            await chat.press("f5")
+            screen = await chat.reached(CompareScreen)
+            await chat.until(lambda: screen.progress is None)
+            # The engine is ready again without a new request.
+            await chat.until(lambda: chat.app.link.state == "ready")
+            verdict = str(screen.query_one("#verdict", Static).content)
+            await chat.press("escape")
+            return screen, verdict
+
         pid = chat.app.link.client.pid
-        await chat.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is None)
-        record = screen.record
-        assert record is not None and record.repeats == 2
-        assert record.broken_off.startswith("after 4 of 6 runs: ") and reason in record.broken_off
-        assert record.facts["device"] == "test (cpu)"
-        assert store.kept().records == (record,)
-        verdict = str(screen.query_one("#verdict", Static).content)
-        assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
-        # The engine is ready again without a new request.
-        await chat.until(lambda: chat.app.link.state == "ready")
-        assert (chat.app.link.client.pid != pid) is (how == "crash")
-        await chat.press("escape")
+        screen, verdict = await broken_off("fail at 5")
+        assert "memory" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
+        assert screen.record is None and store.kept().records == ()
+        for prompt, reason in (("fail at 13", "Out of memory"), ("crash at 21", "ended by SIGKILL")):
+            assert chat.app.link.client.pid == pid
+            screen, verdict = await broken_off(prompt)
+            record = screen.record
+            assert record is not None and record.repeats == 2
+            assert record.broken_off.startswith("after 4 of 6 runs: ") and reason in record.broken_off
+            assert record.facts["device"] == "test (cpu)"
+            assert store.kept().records[0] == record
+            assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
+        assert chat.app.link.client.pid != pid
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
-        await chat.until(lambda: rows.option_count == 1)
+        await chat.until(lambda: rows.option_count == 2)
         assert "broken off" in str(rows.get_option_at_index(0).prompt)
         await chat.press("escape")
         assert (await chat.ask("hello")).text
-
-
-async def test_a_comparison_that_breaks_off_too_early_says_so_and_keeps_nothing(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("fail at 5")
-        await chat.press("f5")
-        screen = await chat.reached(CompareScreen)
-        await chat.until(lambda: screen.progress is None)
-        verdict = str(screen.query_one("#verdict", Static).content)
-        assert "memory" in verdict and "after 1 of 6 runs" in verdict and "too little to judge" in verdict
-        assert screen.record is None and store.kept().records == ()
 
 
 async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenChat) -> None:
@@ -181,7 +188,7 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await chat.ask("hello")
 
         async def swept(runs: int) -> CompareScreen:
-            await chat.type("/sweep length=1-4 repeats=50")
+            await chat.type("/sweep length=1-2 repeats=50")
             screen = await chat.reached(CompareScreen)
             await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
             return screen
@@ -189,12 +196,12 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         def offered() -> set[str]:
             return {b.binding.action for b in screen.active_bindings.values() if b.node is screen}
 
-        screen = await swept(5)
+        screen = await swept(3)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
         await chat.press("s", "v", "e", "escape")
         await chat.until(lambda: screen.progress is None)
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
-        assert screen.record is not None and len(screen.record.settings) == 5
+        assert screen.record is not None and len(screen.record.settings) == 3
         await chat.press("escape")
         await swept(1)
         await chat.press("f2")
@@ -205,21 +212,6 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await swept(1)
         chat.app.exit()
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
-
-
-async def test_texts_that_differ_are_explained_by_the_engine(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("differ")
-        screen, record = await compared(chat)
-        difference = record.outcomes[1].difference
-        assert difference is not None and difference.near_tie
-        assert "near-ties that rounding explains" in sentence(record)
-        info = chat.app.link.info
-        assert info is not None
-        await chat.app.chat.remove_children()
-        chat.app.post_message(PairChanged(Loaded(info)))
-        await chat.pilot.pause()
-        chat.app.exit()
 
 
 def test_the_bars_race_as_the_two_ran_and_end_as_long_as_they_were_fast() -> None:
