@@ -13,7 +13,7 @@ from textual.widgets import Button, Input, OptionList
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.palette import Palette, ThemePalette
+from app.tui.screens.palette import Palette
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
@@ -23,11 +23,10 @@ from tests.app.tui.chat_driver import OpenChat
 DIALOGS: list[Callable[[], ModalScreen[Any]]] = [
     lambda: QuestionScreen("Sure?", "Do it", "Leave it"),
     lambda: LineQuestionScreen("The title", "old"),
+    lambda: Palette(),
     lambda: TotalsScreen([], []),
     lambda: OwnPairScreen(),
     lambda: HelpScreen("", {}, commands=False),
-    lambda: Palette(),
-    lambda: ThemePalette(),
 ]
 
 
@@ -38,8 +37,8 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
             return chat.screen.rpartition("\n")[2]
 
         chat.area.load_text("not sent yet")
-        for make in DIALOGS:
-            for key in ("escape", "ctrl+c"):
+        for key, dialogs in (("escape", DIALOGS), ("ctrl+c", DIALOGS[:3])):
+            for make in dialogs:
                 dialog, given = make(), []
                 chat.app.push_screen(dialog, given.append)
                 own = [b.description for b in dialog.BINDINGS if isinstance(b, Binding) and b.id] or [" "]
@@ -100,8 +99,10 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         assert given == [True] and len(chat.notices) == count + 1 and "engine.log" in chat.notices[-1]
 
 
-async def test_a_dialog_that_is_done_while_its_help_is_read_closes_too(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
+async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_open_once_without_a_page(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
         chat.app.push_screen(dialog, given.append)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
@@ -114,18 +115,11 @@ async def test_a_dialog_that_is_done_while_its_help_is_read_closes_too(open_chat
         await chat.until(lambda: not dialog.is_running)
         await asyncio.to_thread(dialog.from_thread, shown.append, "after")
         assert shown == ["before"]
-
-
-async def test_the_palette_is_open_once_and_turns_no_page_that_it_has_not(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 24)) as chat:
-        for key in ("ctrl+p", "f2"):
-            chat.press_at_once(key, "pagedown", "pageup")
-            await chat.until(lambda: chat.app.screen is not chat.app.chat)
-            await chat.pilot.pause()
-            await chat.press("f1", "ctrl+p")
-            assert sum(isinstance(screen, Palette) for screen in chat.app.screen_stack) == 1
-            while chat.app.screen is not chat.app.chat:
-                await chat.press("escape")
+        chat.press_at_once("ctrl+p", "pagedown", "pageup")
+        await chat.until(lambda: chat.app.screen is not chat.app.chat)
+        await chat.pilot.pause()
+        await chat.press("f1", "ctrl+p")
+        assert sum(isinstance(screen, Palette) for screen in chat.app.screen_stack) == 1
 
 
 async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(
