@@ -2,8 +2,6 @@
 
 import io
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -34,22 +32,16 @@ class Teletype(io.StringIO):
 MAC = Machine(24_000_000_000, 500_000_000_000, True)
 
 
-@asynccontextmanager
-async def welcomed(open_chat: OpenChat, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Chat]:
-    """The app as it first starts, once it has looked at the machine."""
-    async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
-        await chat.reached(FirstRunScreen)
-        await chat.until(lambda: "models may use" in advice(chat))
-        await chat.pilot.pause()
-        yield chat
-
-
 def advice(chat: Chat) -> str:
     return str(chat.app.screen.query_one("#suggestions", Static).content)
 
 
-async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_chat: OpenChat) -> None:
-    async with welcomed(open_chat) as chat:
+async def test_the_first_start_explains_the_built_in_pair_is_seen_once_and_what_is_typed_is_the_first_prompt(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat(pair="builtin", welcomes=True) as chat:
+        await chat.reached(FirstRunScreen)
+        await chat.until(lambda: "models may use" in advice(chat))
         shown = " ".join(str(one.content) for one in chat.app.screen.query(Static))
         assert "ships with the program" in shown and "/welcome shows this again" in shown
         await chat.press("enter")
@@ -65,6 +57,24 @@ async def test_the_first_start_explains_the_built_in_pair_and_is_seen_once(open_
         chat.press_at_once(*("space" if letter == " " else letter for letter in text))
         await chat.until(lambda: len(chat.area.text) >= len(text))
         assert chat.app.screen is chat.app.chat and chat.area.text == text
+        looked = threading.Event()
+        monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
+        chat.area.clear()
+        chat.app.runner.welcome()
+        await chat.reached(FirstRunScreen)
+        await chat.press("H", "i", "question_mark")
+        assert chat.app.screen is chat.app.chat and chat.area.text == "Hi?"
+        looked.set()
+        chat.area.clear()
+        chat.app.runner.welcome()
+        await chat.reached(FirstRunScreen)
+        chat.app.post_message(Paste("a\nb"))
+        await chat.until(lambda: chat.area.text == "a\nb")
+        chat.app.runner.welcome()
+        await chat.reached(FirstRunScreen)
+        chat.app.post_message(Paste("line\n" * 3000))
+        await chat.shows("▤ 3,000 lines pasted")
+        assert chat.area.text == "a\nb"
 
 
 @pytest.mark.parametrize("arguments", [["builtin"], ["--resume", "last"], ["--target", "a/b"]])
@@ -84,54 +94,35 @@ def test_naming_a_pair_or_a_chat_skips_the_welcome(
     assert asked == [True, False]
 
 
-async def test_what_is_typed_or_pasted_before_the_machine_is_known_is_the_first_prompt(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked = threading.Event()
-    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: looked.wait(20) and MAC)
-    async with open_chat(pair="builtin", welcomes=True) as chat:
-        await chat.reached(FirstRunScreen)
-        await chat.press("H", "i", "question_mark")
-        assert chat.app.screen is chat.app.chat and chat.area.text == "Hi?"
-        looked.set()
-        await chat.type("/welcome")
-        await chat.reached(FirstRunScreen)
-        chat.app.post_message(Paste("a\nb"))
-        await chat.until(lambda: chat.area.text == "a\nb")
-        chat.app.runner.welcome()
-        await chat.reached(FirstRunScreen)
-        chat.app.post_message(Paste("line\n" * 3000))
-        await chat.shows("▤ 3,000 lines pasted")
-        assert chat.area.text == "a\nb"
-
-
-@pytest.mark.parametrize(("size", "chip"), [((80, 24), "M4 Pro"), ((40, 20), "M4 Pro"), ((40, 20), None)])
 async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_downloaded(
-    open_chat: OpenChat,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    size: tuple[int, int],
-    chip: str | None,
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
-    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip(chip) if chip else None)
-    async with welcomed(open_chat, size) as chat:
-        options = chat.app.screen.query_one(OptionList)
-        assert options.option_count == 1 + SUGGESTED and options.region.right <= size[0]
-        assert chat.app.screen.query_one("#welcome").max_scroll_y == 0, "all of it is on the screen"
-        if chip is None:
-            return
-        rows = [str(option.prompt) for option in options.options]
-        assert "smollm2-135m" in rows[1] and "92.9 MB" in rows[1] and "tok/s" in rows[1]
-        if size[0] > 40:
-            assert " to " in rows[2] and "tok/s drafted" in rows[2]
-        else:
-            assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
-        assert "not measured" in advice(chat)
+    async with open_chat(size=(80, 24), pair="builtin", welcomes=True) as chat:
+        for columns, chip in ((80, "M4 Pro"), (40, None), (40, "M4 Pro")):
+            found = find_chip(chip) if chip else None
+            monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda found=found: found)
+            await chat.press("escape")
+            await chat.back_in_chat()
+            await chat.pilot.resize_terminal(columns, 24 if columns == 80 else 20)
+            chat.app.runner.welcome()
+            screen = await chat.reached(FirstRunScreen)
+            await chat.until(lambda: "models may use" in advice(chat))
+            await chat.pilot.pause()
+            options = screen.query_one(OptionList)
+            assert options.option_count == 1 + SUGGESTED and options.region.right <= columns
+            assert screen.query_one("#welcome").max_scroll_y == 0, "all of it is on the screen"
+            rows = [str(option.prompt) for option in options.options]
+            assert "smollm2-135m" in rows[1] and "92.9 MB" in rows[1]
+            assert ("tok/s" in rows[1]) is ("not measured" in advice(chat)) is (chip is not None)
+            if columns == 80:
+                assert " to " in rows[2] and "tok/s drafted" in rows[2]
+            else:
+                assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
         await chat.press("down", "enter")
-        screen = await chat.reached(PairsScreen)
-        await chat.until(lambda: screen.chosen is not None and screen.chosen.name == "smollm2-135m")
+        pairs = await chat.reached(PairsScreen)
+        await chat.until(lambda: pairs.chosen is not None and pairs.chosen.name == "smollm2-135m")
 
 
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
@@ -168,8 +159,6 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
             len({line.index(text) for line in shown.splitlines() for text in meanings if f"  {text}" in line})
             == 1
         )
-        await chat.pilot.resize_terminal(80, 24)
-        assert "Everywhere" not in await helped(chat), "there is more below"
         await chat.pilot.resize_terminal(100, 45)
         await chat.press("f2")
         await chat.reached(PairsScreen)
@@ -180,9 +169,7 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
         await chat.press("escape")
         await chat.back_in_chat()
         for dialog, text in (
-            (QuestionScreen("Sure?", "Do it", "Leave it"), "Yes"),
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
-            (TotalsScreen([], []), "Close this panel"),
             (OwnPairScreen(), "Stop checking and close"),
         ):
             focused = (await chat.push(dialog)).focused
@@ -193,6 +180,7 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
             assert dialog.focused is focused
             await chat.press("escape")
             await chat.back_in_chat()
+        assert QuestionScreen.HELP and TotalsScreen.HELP
         await chat.press("ctrl+p")
         await chat.reached(CommandPalette)
         assert "Enter takes it" in await helped(chat)
