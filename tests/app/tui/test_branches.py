@@ -35,47 +35,39 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
 
 
-async def test_leaving_an_edit_brings_back_what_was_being_written_and_pasted(open_chat: OpenChat) -> None:
+async def test_sending_or_leaving_an_edit_brings_back_what_was_being_written_and_up_what_was_edited(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
-        await chat.ask("one")
         prompt = chat.app.chat.prompt
+
+        async def edit(text: str) -> None:
+            await chat.edit()
+            await chat.until(lambda: chat.area.text == text and chat.area.has_focus)
+
+        await chat.ask("one")
+        chat.area.load_text("half a thought")
+        await edit("one")
+        await chat.press("x", "enter")
+        await chat.until(lambda: chat.prompts == ["onex"] and chat.area.text == "half a thought")
+        await chat.settled()
+        chat.area.clear()
         await paste(chat, LONG)
         chat.area.load_text("half a thought")
-        await chat.edit()
-        await chat.until(lambda: chat.area.text == "one" and not prompt.attachments)
+        await edit("onex")
+        assert not prompt.attachments
         await chat.press("escape")
         await chat.until(lambda: chat.app.state.editing is None)
         assert chat.area.text == "half a thought" and len(prompt.attachments) == 1
-        await chat.edit()
-        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
+        await edit("onex")
+        await chat.press("y")
+        await edit("onex")  # the prompt is edited anew
         await chat.press("x", "ctrl+n")
         await chat.until(lambda: chat.app.state.editing is None and not chat.prompts)
         assert chat.area.text == "half a thought"
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "onex")
-
-
-async def test_sending_an_edit_brings_back_what_was_being_written(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("one")
-        chat.area.load_text("half a thought")
-        await chat.edit()
-        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
-        await chat.press("x", "enter")
-        await chat.until(lambda: chat.prompts == ["onex"] and chat.area.text == "half a thought")
-
-
-async def test_a_text_that_an_edit_of_another_prompt_replaces_is_behind_up(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("one")
-        await chat.edit()
-        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
-        await chat.press("x")
-        await chat.edit()
-        await chat.until(lambda: chat.area.text == "one" and chat.area.has_focus)
-        chat.area.load_text("")
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "onex")
+        for text in ("onexx", "onexy"):
+            await chat.press("up")
+            await chat.until(lambda text=text: chat.area.text == text)
 
 
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
