@@ -36,7 +36,7 @@ async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open
         assert given == [False]
 
 
-async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_and_leaves(
+async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_which_leaves_by_the_second(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     (tmp_path / "history.db").mkdir()
@@ -50,6 +50,9 @@ async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_and_l
         await opened.reached(UnsavedScreen)
         await opened.press("escape", "ctrl+d")
         await opened.reached(UnsavedScreen)
+        await opened.press("ctrl+q")
+        await opened.until(lambda: opened.app._exit)
+    assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None and not list(tmp_path.glob("*.md"))
     async with open_chat() as opened:
         await opened.press("ctrl+d")
         await opened.until(lambda: opened.app._exit)
@@ -87,19 +90,6 @@ async def test_leaving_with_messages_that_are_not_saved_asks_and_offers_a_file_f
     kept = (tmp_path / "kept.md").read_text()
     assert opened.app.leaving.rescue == tmp_path / "kept.md"
     assert kept.count(TEXT) == 2 and "# first chat" in kept and "# second chat" in kept
-
-
-async def test_leaving_twice_leaves_without_the_messages_that_are_not_saved(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    (tmp_path / "history.db").mkdir()
-    async with open_chat() as opened:
-        await opened.ask("hello")
-        await opened.press("ctrl+q")
-        await opened.reached(UnsavedScreen)
-        await opened.press("ctrl+q")
-        await opened.until(lambda: opened.app._exit)
-    assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None and not list(tmp_path.glob("*.md"))
 
 
 async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_answer_for_the_model(
