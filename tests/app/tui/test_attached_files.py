@@ -28,7 +28,9 @@ async def menu_opens(chat: Chat) -> None:
     await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
 
 
-async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter(open_chat: OpenChat) -> None:
+async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter_at_any_speed_of_typing(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         await chat.press(*"echo @nts")
         await menu_opens(chat)
@@ -42,6 +44,12 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter(open_ch
         await chat.shows("▤ notes.md", "␛[2J")
         await chat.ask("echo again")
         assert chat.answers[1].text.endswith("|1 documents|seed 0"), "the file stays in the chat"
+        for keys, count in ((["enter"], 3), (["space", "x", "enter"], 4)):
+            await chat.press(*"echo @notes.md")
+            await menu_opens(chat)
+            chat.press_at_once(*keys)
+            await chat.until(lambda count=count: len(chat.answers) == count)
+        assert chat.prompts[2:] == ["echo @notes.md", "echo @notes.md x"] and not chat.area.text
 
 
 async def test_files_dropped_on_the_terminal_are_named_with_an_at_and_other_pastes_stay_as_they_are(
@@ -89,16 +97,6 @@ async def test_paths_are_completed_into_folders_and_with_files_written_since(
             await chat.until(lambda completed=completed: chat.area.text == completed)
 
 
-async def test_enter_sends_a_path_that_is_written_out_at_any_speed(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        for keys, count in ((["enter"], 1), (["space", "x", "enter"], 2)):
-            await chat.press(*"echo @notes.md")
-            await menu_opens(chat)
-            chat.press_at_once(*keys)
-            await chat.until(lambda count=count: len(chat.answers) == count)
-        assert chat.prompts == ["echo @notes.md", "echo @notes.md x"] and not chat.area.text
-
-
 async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
     open_chat: OpenChat, folder: Path
 ) -> None:
@@ -126,7 +124,9 @@ async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
         assert "There is no file notse.md here: @notse.md is sent as text." in chat.notices
 
 
-async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenChat) -> None:
+async def test_the_files_of_a_prompt_and_of_an_edited_one_are_shown_go_along_once_and_can_be_taken_away(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         files = chat.app.chat.query_one(AttachmentList)
         await chat.type("/attach sub/my notes.txt")
@@ -137,14 +137,9 @@ async def test_attached_files_are_shown_and_can_be_taken_away(open_chat: OpenCha
         await chat.ask("echo")
         assert chat.answers[0].text.startswith("File my notes.txt:\n```\nmore\n```\n\necho|")
         assert files.files == ()
-
-
-async def test_the_files_of_an_edited_prompt_are_shown_go_along_once_and_can_be_taken_away(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
+        await chat.type("/new")
+        await chat.until(lambda: not chat.answers)
         await chat.type("/attach sub/my notes.txt")
-        files = chat.app.chat.query_one(AttachmentList)
         await chat.until(lambda: len(files.files) == 1)
         await chat.ask("echo @notes.md ")
         await chat.edit()
