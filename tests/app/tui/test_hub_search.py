@@ -15,10 +15,9 @@ from tests.app.tui.pairs_driver import open_pairs, text_of
 from tests.models.hub_server import HostedModel, HubServer
 
 pytestmark = pytest.mark.usefixtures("own_hub_cache")
-HUGE = {"BF16": 400_000_000_000}
 
 
-async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_becomes_a_target(
+async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and_fit_that_become_targets(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
@@ -27,12 +26,35 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
     hub.models["mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"] = HostedModel(
         {}, tags=tags, downloads=1234, parameters=small
     )
-    hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters=HUGE)
+    hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters={"BF16": 400_000_000_000})
     async with open_chat(size=(120, 40)) as chat:
         await open_pairs(chat)
         await chat.press("h")
         screen = await chat.reached(HubSearchScreen)
-        await chat.press(*"odd", "enter")
+        await chat.press(*"zzz", "enter")
+        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
+        await chat.pilot.resize_terminal(40, 12)
+        await chat.until(lambda: {"no", "MLX", "model", "zzz."} <= set(chat.screen.split()))
+        hub.status = 500
+        await chat.press("enter")
+        await chat.until(lambda: "answers with error 500" in text_of(chat, "#message"))
+        message = text_of(chat, "#message").split()
+        await chat.until(lambda: set(message) <= set(chat.screen.split()))
+        hub.status = None
+        go_on = threading.Event()
+
+        def late(words: str) -> list[FoundModel]:
+            assert go_on.wait(30)
+            return search(words)
+
+        monkeypatch.setattr("app.tui.screens.hub_search.search", late)
+        await chat.press("ctrl+u", *"odd", "enter", "x")
+        go_on.set()
+        await chat.until(lambda: len(screen.models) == 2)
+        assert "2 models for odd" in text_of(chat, "#message")
+        assert chat.app.focused is screen.query_one(Input)
+        await chat.pilot.resize_terminal(120, 40)
+        await chat.press("ctrl+u", *"odd", "enter")
         await chat.until(lambda: len(screen.models) == 2)
         found = "mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"
         rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
@@ -49,39 +71,5 @@ async def test_a_model_is_found_with_size_licence_downloads_draft_and_fit_and_be
         own = await chat.reached(OwnPairScreen)
         assert own.query_one("#own-target", Input).value == found
         assert own.query_one("#own-draft", Input).value == "mlx-community/Qwen3-0.6B-4bit"
-        await chat.press("escape")
-        await chat.reached(PairsScreen)
-
-
-async def test_a_search_that_finds_nothing_or_fails_says_so_and_the_next_loses_nothing_to_what_is_typed(
-    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await open_pairs(chat)
-        await chat.press("h")
-        screen = await chat.reached(HubSearchScreen)
-        await chat.press(*"zzz", "enter")
-        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
-        await chat.pilot.resize_terminal(40, 12)
-        await chat.until(lambda: {"no", "MLX", "model", "zzz."} <= set(chat.screen.split()))
-        hub.status = 500
-        await chat.press("enter")
-        await chat.until(lambda: "answers with error 500" in text_of(chat, "#message"))
-        message = text_of(chat, "#message").split()
-        await chat.until(lambda: set(message) <= set(chat.screen.split()))
-        hub.status = None
-        hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters=HUGE)
-        go_on = threading.Event()
-
-        def late(words: str) -> list[FoundModel]:
-            assert go_on.wait(30)
-            return search(words)
-
-        monkeypatch.setattr("app.tui.screens.hub_search.search", late)
-        await chat.press("ctrl+u", *"odd", "enter", "x")
-        go_on.set()
-        await chat.until(lambda: len(screen.models) == 1)
-        assert "1 model for odd" in text_of(chat, "#message")
-        assert chat.app.focused is screen.query_one(Input)
         await chat.press("escape")
         await chat.reached(PairsScreen)
