@@ -46,7 +46,9 @@ async def test_an_empty_chat_names_pair_and_drafters_and_prompts_are_answered_wi
         await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)))
 
 
-async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenChat) -> None:
+async def test_a_chat_begun_without_drafting_switches_it_on_and_tells_once_what_no_longer_fits_the_context(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(40, 20), options=Options(draft_length=0)) as chat:
         assert "no draft" in (await chat.ask("hello")).stats
         await chat.press("f4")
@@ -54,10 +56,6 @@ async def test_a_chat_begun_without_drafting_can_switch_it_on(open_chat: OpenCha
         line = str(chat.app.chat.query_one(StatusLine).content)
         assert "scripted" in line and "drafting on" in line
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
-
-
-async def test_messages_that_no_longer_fit_the_context_are_told_of_once(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
         for _ in range(2):
             await chat.ask("long")
         assert sum("does not read the oldest 2 messages" in notice for notice in chat.notices) == 1
@@ -92,9 +90,12 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
 
 
 @pytest.mark.parametrize("by", ["a key", "another pair"])
-async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: OpenChat, by: str) -> None:
+async def test_measuring_at_first_use_is_seen_and_can_be_skipped_and_the_prompt_that_waits_counts_as_context(
+    open_chat: OpenChat, by: str
+) -> None:
     async with open_chat(pair="untuned") as chat:
-        await chat.type("hello")
+        await chat.type("x" * 400)
+        await chat.shows("context ~100/4096")  # before the engine has counted it
         await chat.until(lambda: chat.app.link.tuning is not None)
         line = chat.app.chat.query_one(StatusLine)
         await chat.until(lambda: "measuring drafting" in str(line.content))
@@ -108,20 +109,9 @@ async def test_measuring_at_first_use_is_seen_and_can_be_skipped(open_chat: Open
         assert "measuring" not in str(line.content)
 
 
-async def test_clear_begins_a_new_conversation_and_ctrl_q_leaves_at_once(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.stream()
-        await chat.type("/clear")
-        await chat.until(lambda: not chat.growing)
-        assert chat.prompts == []
-        assert (await chat.ask("hello")).text == TEXT
-        await chat.type("slow")
-        await chat.press("ctrl+q")
-        await chat.until(lambda: chat.app._exit)
-        assert chat.app.return_code == 0
-
-
-async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_chat: OpenChat) -> None:
+async def test_the_view_follows_the_answer_until_the_person_scrolls_away_clear_ends_it_and_ctrl_q_leaves(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(50, 16)) as chat:
         view = chat.app.chat.transcript
 
@@ -137,8 +127,15 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away(open_ch
         await chat.until(lambda: view.max_scroll_y > height + 4)
         assert view.scroll_y == place
         await chat.press("ctrl+end")
-        await follows(view.max_scroll_y)
         await follows(view.max_scroll_y + 4)
+        await chat.type("/clear")
+        await chat.until(lambda: not chat.growing)
+        assert chat.prompts == []
+        assert (await chat.ask("hello")).text == TEXT
+        await chat.type("slow")
+        await chat.press("ctrl+q")
+        await chat.until(lambda: chat.app._exit)
+        assert chat.app.return_code == 0
 
 
 async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_meanwhile(

@@ -95,33 +95,9 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
-async def test_an_answer_stopped_while_the_prompt_was_read_has_its_context_no_first_token_and_no_rounds(
+async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and_no_round(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat() as chat:
-        await chat.type("read")
-        await chat.shows("reading 10/10")
-        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
-        await chat.press("escape")
-        await chat.shows("stopped by you before the first token")
-        assert "first token 0" not in chat.screen and "context 10/4096" in chat.screen
-        await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "F8 Rounds" not in keys_shown(chat))
-        await chat.press("f8")
-        await chat.noticed("no rounds")
-        await chat.type("/new")
-        await chat.press("f7")
-        await chat.shows("stopped by you before the first token", "context ~1/4096")
-
-
-async def test_the_context_in_use_has_the_prompt_before_the_engine_has_counted_it(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(pair="untuned") as chat:
-        await chat.type("x" * 400)
-        await chat.shows("context ~100/4096")
-
-
-async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")
         gauges = chat.app.chat.query_one(Gauges)
@@ -137,3 +113,16 @@ async def test_the_gauges_follow_the_answer_and_stay_with_it(open_chat: OpenChat
         await chat.type("/clear")
         await chat.until(lambda: str(gauges.content) == "")
         assert not chat.app.state.logs
+        await chat.pilot.resize_terminal(100, 30)
+        await chat.type("read")
+        await chat.shows("reading 10/10")
+        await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
+        await chat.press("escape")
+        await chat.shows("stopped by you before the first token")
+        assert "first token 0" not in chat.screen and "context 10/4096" in chat.screen
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "F8 Rounds" not in keys_shown(chat))
+        await chat.press("f8")
+        await chat.noticed("no rounds")
+        await chat.type("/new")
+        await chat.press("f7")
+        await chat.shows("stopped by you before the first token", "context ~1/4096")
