@@ -39,15 +39,25 @@ async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is
             assert why in chat.answers[-1].stats
 
 
-async def test_the_numbers_of_a_continued_answer_are_those_of_the_whole_one(open_chat: OpenChat) -> None:
+async def test_esc_stops_at_once_with_the_numbers_of_the_text_and_a_continuation_has_those_of_the_whole(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(options=Options(max_tokens=60)) as chat:
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
-        await chat.press("escape")
+        running = chat.app.state.running
+        assert running is not None
+        running.stopping = True  # the engine is told later
+        text, taken = running.text, len(running.log.rounds)
+        await chat.pilot.pause(0.1)
+        chat.app.chat.action_stop()
         await chat.settled()
         first = chat.app.state.conversation.last_answer
         assert first is not None and first.facts is not None and first.facts.stats is not None
-        assert 6 < first.facts.stats.tokens < 60
+        assert first.text == text and first.facts.stats.tokens == 2 * taken > 6
+        assert (first.facts.finish, len(first.facts.rounds)) == ("cancelled", taken)
+        assert first.facts.stats.rounds == first.facts.stats.draft_n == taken
+        await chat.shows(f"context {10 + 2 * taken}/")
         await chat.type("/continue")
         await chat.until(lambda: any("length limit" in answer.stats for answer in chat.answers))
         whole = chat.app.state.conversation.last_answer
@@ -86,21 +96,3 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
         await chat.shows("context 16/4096")
-
-
-async def test_esc_stops_at_once_and_the_numbers_are_those_of_the_text(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.stream()
-        running = chat.app.state.running
-        assert running is not None
-        running.stopping = True  # the engine is told later
-        text, taken = running.text, len(running.log.rounds)
-        await chat.pilot.pause(0.1)
-        chat.app.chat.action_stop()
-        await chat.until(lambda: bool(chat.answers))
-        assert chat.answers[0].text == text
-        facts = chat.app.state.conversation.path[-1].facts
-        assert facts is not None and facts.stats is not None
-        assert (facts.finish, len(facts.rounds), facts.stats.rounds) == ("cancelled", taken, taken)
-        assert facts.stats.tokens == 2 * taken and facts.stats.draft_n == taken
-        await chat.shows(f"context {10 + 2 * taken}/")

@@ -61,21 +61,18 @@ async def test_a_failed_answer_gives_the_prompt_back_behind_up_where_another_is_
         await chat.until(lambda: chat.area.text == "fail")
 
 
-async def test_a_pair_that_cannot_load_is_told_once_with_what_to_do(open_chat: OpenChat) -> None:
-    async with open_chat(pair="absent") as chat:
-        await chat.until(lambda: chat.app.link.state == "failed" and bool(chat.notices))
-        assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
-
-
-async def test_a_pair_that_could_not_load_is_loaded_again_when_chosen_again_and_one_in_use_says_so(
+async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again_and_one_in_use_says_so(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat() as chat:
+    async with open_chat(pair="absent") as chat:
+        link = chat.app.link
+        await chat.until(lambda: link.state == "failed" and bool(chat.notices))
+        assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
         await chat.type("/use builtin")
-        await chat.until(lambda: chat.app.link.state == "ready" and chat.app.link.pair.name == "builtin")
+        await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin")
         await chat.type("/use builtin")
         await chat.noticed("builtin is in use already.")
-        chat.app.link._pass_on(LoadFailed("A file is missing."))
+        link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")
         await chat.type("/use builtin")
         await chat.shows("● builtin")
