@@ -116,9 +116,9 @@ def test_markdown_is_drawn_with_nothing_left_out() -> None:
     assert shown(TEXT).splitlines() == EXPECTED.splitlines()
 
 
-@pytest.mark.parametrize("width", [1, 7, 40, 100])
+@pytest.mark.parametrize("width", [1, 40])
 def test_however_it_grew_the_lines_are_the_same(width: int) -> None:
-    for seed in range(3):
+    for seed in range(2):
         chance, grown, at = random.Random(seed), MarkdownLines(), 0
         while at < len(TEXT):
             at += chance.randint(1, 9)
@@ -134,7 +134,7 @@ def test_what_is_complete_is_not_drawn_again() -> None:
     assert all(new is old for new, old in zip(lines.lines, before[:-2], strict=False))
 
 
-@pytest.mark.parametrize("width", [8, 12, 13, 40, 100])
+@pytest.mark.parametrize("width", [8, 13, 100])
 def test_lines_are_no_wider_than_asked(width: int) -> None:
     for line in drawn(TEXT, width):
         assert cells((Run(text_of(line).rstrip()),)) <= width
@@ -175,11 +175,8 @@ def test_tags_and_markup_are_text(text: str) -> None:
     assert shown(text) == text
 
 
-def test_a_line_break_stays_a_line_break() -> None:
+def test_line_breaks_stay_and_a_link_and_a_picture_name_their_targets() -> None:
     assert shown("one\ntwo  \nthree\\\nfour") == "one\ntwo\nthree\nfour"
-
-
-def test_a_link_and_a_picture_name_their_targets() -> None:
     assert shown("[here](https://example.org/x)") == "here (https://example.org/x)"
     assert shown("![a cat](cat.png)") == "a cat (cat.png)"
 
