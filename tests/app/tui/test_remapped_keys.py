@@ -10,17 +10,16 @@ from string import ascii_lowercase
 import app.tui
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import default_keys
-from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.question import LineQuestionScreen, QuestionScreen
+from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
@@ -84,7 +83,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
     (tmp_path / "config.toml").write_text(f"marks = true\n[keys]\n{table}\n")
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
-    async with open_chat(size=(140, 60), options=Options(max_tokens=100_000)) as opened:
+    async with open_chat(size=(100, 45), options=Options(max_tokens=100_000)) as opened:
         named = Keys(keys)
         await opened.shows(f"{named.name('chat.resume_last')} goes on with 'Old'")
         assert not any("config.toml" in notice for notice in opened.notices), opened.notices
@@ -130,16 +129,12 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
         await look("an edited prompt")
         for screen in (
             SessionsScreen(),
-            PairsScreen(),
-            ComparisonsScreen(),
             FirstRunScreen(print),
             QuestionScreen("Sure?", "Do it", "Leave it"),
-            LineQuestionScreen("The title", "old"),
             TotalsScreen([], opened.app.state.logs.values()),
             OwnPairScreen(),
         ):
             await opened.push(screen)
-            await opened.pilot.pause(0.1)
             await look(type(screen).__name__)
             opened.app.runner.return_to_chat()
         for binding in ("chat.compare", "app.help", "prompt.at_once", "question.yes", "own.leave"):

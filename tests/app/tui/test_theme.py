@@ -35,6 +35,7 @@ from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import open_pairs
 from tests.models.hub_server import HostedModel, HubServer
 
@@ -114,13 +115,29 @@ def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colo
         assert drawn[0] != drawn[1] and drawn[0] != drawn[3], "code and chosen rows have their own"
 
 
+def colours(app: App[None]) -> set[str]:
+    drawn = (segment for strip in app.screen._compositor.render_strips() for segment in strip)
+    styles = [segment.style for segment in drawn if segment.style and not segment.text.isspace()]
+    return {c.get_truecolor().hex for style in styles for c in (style.color, style.bgcolor) if c}
+
+
+async def no_colour_is_left(chat: Chat) -> None:
+    """Change to our other theme."""
+    await chat.pilot.pause(0.1)
+    before, other = colours(chat.app), {DARK.name: LIGHT.name, LIGHT.name: DARK.name}
+    chat.app.theme = other[chat.app.theme]
+    await chat.until(lambda: before.isdisjoint(colours(chat.app)))
+
+
 @pytest.mark.parametrize(
-    "theme",
-    [pytest.param(theme, marks=() if theme.dark else pytest.mark.slow) for theme in OWN_THEMES],
-    ids=lambda theme: theme.name,
+    ("theme", "others"),
+    [
+        pytest.param(DARK, ("nord", "catppuccin-latte"), id="dark"),
+        pytest.param(LIGHT, [theme.name for theme in COLOURED], id="light", marks=pytest.mark.slow),
+    ],
 )
-async def test_every_screen_can_be_read(
-    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch, theme: Theme
+async def test_every_screen_can_be_read_also_in_another_theme_which_leaves_no_colour_of_the_one_before(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch, theme: Theme, others: Sequence[str]
 ) -> None:
     mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
     monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
@@ -128,7 +145,7 @@ async def test_every_screen_can_be_read(
         hub.models[f"mlx-community/Qwen3-odd-{name}"] = HostedModel(
             {}, tags=("mlx", "license:mit"), downloads=9, parameters={"U32": weights * 10**8}
         )
-    async with open_chat((100, 40), pair="builtin", welcomes=True, toasts=True) as chat:
+    async with open_chat((100, 30), pair="builtin", welcomes=True, toasts=True) as chat:
         chat.app.theme = theme.name
         await chat.reached(FirstRunScreen)
         await chat.shows("fit here")
@@ -143,6 +160,17 @@ async def test_every_screen_can_be_read(
         await assert_readable(chat, "an answer that grows")
         await chat.press("escape")
         await chat.until(lambda: bool(chat.answers))
+        await chat.ask("markdown")
+        chat.app.chat.view.show_marks(True)
+        await chat.shows("accepted drafted")
+        await no_colour_is_left(chat)
+        for name in (*others, theme.name):
+            chat.app.theme = name
+            for marked in (True, False):
+                chat.app.chat.view.show_marks(marked)
+                await assert_readable(chat, f"the chat in {name}, with marks: {marked}")
+        await chat.press("ctrl+n")
+        await chat.until(lambda: not chat.answers)
         await chat.ask("think")
         await chat.type("/use org/name")
         await chat.shows("There is no pair org/name")
@@ -168,6 +196,8 @@ async def test_every_screen_can_be_read(
         await chat.reached(Palette)
         await chat.shows("Search for commands", "/compare")
         await assert_readable(chat, "the palette")
+        await no_colour_is_left(chat)
+        chat.app.theme = theme.name
         await chat.press("escape", "f6")
         sessions = await chat.reached(SessionsScreen)
         await chat.until(lambda: bool(sessions.rows))
@@ -186,7 +216,10 @@ async def test_every_screen_can_be_read(
         await chat.type("/sweep length=1-2 repeats=1")
         sweep = await chat.reached(CompareScreen)
         await chat.until(lambda: sweep.record is not None)
+        await chat.shows("draft length (0: plain)")
         await assert_readable(chat, "a sweep")
+        await no_colour_is_left(chat)
+        chat.app.theme = theme.name
         await chat.press("escape")
         await chat.type("/comparisons")
         await assert_readable(chat, "the comparisons")
@@ -197,7 +230,9 @@ async def test_every_screen_can_be_read(
         await assert_readable(chat, "the notices")
         await chat.press("escape")
         await open_pairs(chat, "qwen3-8b")
-        await assert_readable(chat, "the pairs")
+        for name in (*others, theme.name):
+            chat.app.theme = name
+            await assert_readable(chat, f"the pairs in {name}")
         await chat.press("enter")
         await chat.reached(QuestionScreen)
         await assert_readable(chat, "a question")
@@ -231,60 +266,3 @@ async def test_a_terminal_with_256_colours_is_given_grey_grounds_and_texts_that_
             drawn = in_256(ground)
             assert drawn.r == drawn.g == drawn.b, text
             assert contrast(colour, ground, of_256=True) >= TEXT_CONTRAST, text
-
-
-async def test_another_theme_leaves_no_colour_of_the_one_before_in_chat_palette_and_plot(
-    open_chat: OpenChat,
-) -> None:
-    def colours() -> set[str]:
-        drawn = (segment for strip in chat.app.screen._compositor.render_strips() for segment in strip)
-        styles = [segment.style for segment in drawn if segment.style and not segment.text.isspace()]
-        return {c.get_truecolor().hex for style in styles for c in (style.color, style.bgcolor) if c}
-
-    async def no_colour_is_left(theme: Theme) -> None:
-        await chat.pilot.pause(0.1)
-        before = colours()
-        chat.app.theme = theme.name
-        await chat.until(lambda: before.isdisjoint(colours()))
-
-    async with open_chat((100, 40)) as chat:
-        await chat.ask("markdown")
-        chat.app.chat.view.show_marks(True)
-        await chat.shows("accepted drafted")
-        await no_colour_is_left(LIGHT)
-        await chat.press("ctrl+p")
-        await chat.reached(Palette)
-        await chat.shows("Search for commands", "/compare")
-        await no_colour_is_left(DARK)
-        await chat.press("escape")
-        await chat.type("/sweep length=1-2 repeats=1")
-        sweep = await chat.reached(CompareScreen)
-        await chat.until(lambda: sweep.record is not None)
-        await chat.shows("draft length (0: plain)")
-        await no_colour_is_left(LIGHT)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("nord", "textual-light", "catppuccin-latte"),
-        pytest.param([theme.name for theme in COLOURED], marks=pytest.mark.slow),
-    ],
-    ids=["a few", "all"],
-)
-async def test_the_chat_can_be_read_in_every_theme_that_a_person_may_choose(
-    open_chat: OpenChat, names: Sequence[str]
-) -> None:
-    async with open_chat((100, 40), toasts=True) as chat:
-        await chat.type("/use org/name")
-        await chat.ask("markdown")
-        for name in names:
-            chat.app.theme = name
-            await assert_readable(chat, f"the chat in {name}")
-            chat.app.chat.view.show_marks(True)
-            await assert_readable(chat, f"the marks in {name}")
-            chat.app.chat.view.show_marks(False)
-        await open_pairs(chat, "qwen3-8b")
-        for name in names:
-            chat.app.theme = name
-            await assert_readable(chat, f"the pairs in {name}")
