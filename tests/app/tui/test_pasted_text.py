@@ -1,12 +1,12 @@
 """A long pasted text is shown by its length, and sent with the prompt."""
 
-import pytest
 from textual.events import Paste
 
 from app.tui.widgets.prompt import LONGEST_LINES, AttachmentList
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
-LONG = "".join(f"line {number}\n" for number in range(3000))
+LONG = "".join(f"line {number}\n" for number in range(100))
 
 
 async def paste(chat: Chat, text: str) -> None:
@@ -21,7 +21,7 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
     async with open_chat(size=(80, 24)) as chat:
         await chat.press(*"echo")
         await paste(chat, LONG)
-        await chat.shows("▤ 3,000 lines pasted", "Ctrl+S opens pasted text")
+        await chat.shows("▤ 100 lines pasted", "Ctrl+S opens pasted text")
         assert chat.area.text == "echo" and chat.app.focused is chat.area
         await chat.press("enter")
         await chat.until(lambda: bool(chat.answers))
@@ -43,23 +43,19 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
         assert chat.prompts == ["echo", LONG, "slow", LONG]
 
 
-async def test_a_long_paste_is_opened_by_a_key_or_a_click(open_chat: OpenChat) -> None:
+async def test_a_long_paste_is_opened_by_a_key_or_a_click_a_short_one_pasted_among_messages_is_a_prompt(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(size=(80, 24)) as chat:
         for key in ("ctrl+s", ""):
             await chat.press(*"ab", "left")
             await paste(chat, LONG)
             await paste(chat, "x" * 6000)
-            await chat.shows("▤ 3,000 lines pasted · ▤ 6,000 characters pasted")
+            await chat.shows("▤ 100 lines pasted · ▤ 6,000 characters pasted")
             await (chat.press(key) if key else chat.pilot.click(AttachmentList))
             await chat.until(lambda: chat.area.text == f"a{LONG}\n{'x' * 6000}b")
             assert not chat.app.chat.prompt.attachments and chat.app.focused is chat.area
             chat.area.clear()
-
-
-async def test_what_is_pasted_among_the_messages_goes_to_the_prompt_a_short_text_as_it_is(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press("tab")
         assert chat.app.focused is chat.app.chat.transcript
@@ -71,20 +67,20 @@ async def test_what_is_pasted_among_the_messages_goes_to_the_prompt_a_short_text
         assert not chat.app.chat.prompt.attachments
 
 
-@pytest.mark.parametrize("text", ["see", ""])
 async def test_ctrl_c_takes_a_long_paste_away_with_the_text_and_up_brings_both_back(
-    open_chat: OpenChat, text: str
+    open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
-        await chat.press(*text)
-        await paste(chat, LONG)
-        await chat.press("ctrl+c")
         prompt = chat.app.chat.prompt
-        await chat.until(lambda: not prompt.attachments and not chat.area.text)
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == text and bool(prompt.attachments))
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
-        await chat.press("down", "down")
-        assert not chat.area.text and not prompt.attachments
+        await chat.ask("hello")
+        for number, text in enumerate(("see", ""), 1):
+            await chat.press(*text)
+            await paste(chat, LONG)
+            await chat.press("ctrl+c")
+            await chat.until(lambda: not prompt.attachments and not chat.area.text)
+            await chat.press("up")
+            await chat.until(lambda text=text: chat.area.text == text and bool(prompt.attachments))
+            await chat.press(*["up"] * number)
+            await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
+            await chat.press(*["down"] * (number + 1))
+            assert not chat.area.text and not prompt.attachments

@@ -13,6 +13,7 @@ from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
 from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 
 async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(
@@ -43,19 +44,27 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         await chat.press("x")
         assert chat.area.text == "x"
         chat.area.clear()
-        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 5000))
+        chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 200))
         await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
         await chat.press("ctrl+s")
         await chat.until(lambda: chat.area.size.height == 8)
         assert chat.area.text.startswith("␛[31mlong line")
-        assert chat.area.text.count("\n") == 5000 and "\r" not in chat.area.text
+        assert chat.area.text.count("\n") == 200 and "\r" not in chat.area.text
 
 
-async def test_keys_that_come_together_as_over_ssh_edit_in_the_order_in_which_they_were_pressed(
+async def test_before_the_first_prompt_tab_leads_nowhere_and_keys_that_come_together_edit_in_their_order(
     open_chat: OpenChat,
 ) -> None:
     keys = (*"teh", "backspace", "backspace", *"he", "left", "left", "O", "home", "N", "end", "!")
     async with open_chat() as chat:
+        await chat.press("tab", *"he", "shift+tab", *"llo")
+        await chat.until(lambda: chat.area.text == "hello")
+        await chat.noticed("There are no messages yet.")
+        await chat.press("enter")
+        await chat.until(lambda: bool(chat.answers))
+        await chat.press("tab")
+        assert chat.app.focused is chat.app.chat.transcript
+        await chat.press("escape")
         chat.press_at_once(*keys)
         await chat.until(lambda: chat.area.text.endswith("!"))
         await chat.pilot.pause()
@@ -93,7 +102,9 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
-async def test_drafters_are_chosen_among_those_that_the_pair_has(open_chat: OpenChat) -> None:
+async def test_a_slash_offers_commands_and_the_pair_s_drafters_and_mistakes_are_explained(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as chat:
         menu = chat.app.chat.prompt.menu
         await chat.until(lambda: chat.app.state.link.info is not None)
@@ -110,11 +121,7 @@ async def test_drafters_are_chosen_among_those_that_the_pair_has(open_chat: Open
         chat.area.load_text("/drafter ")
         await chat.press("escape", "enter")
         await chat.noticed("Drafter is model+lookup. Change it with /drafter auto|NAME; scripted has lookup,")
-
-
-async def test_a_slash_offers_commands_and_mistakes_are_explained(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        menu = chat.app.chat.prompt.menu
+        chat.area.clear()
         await chat.press("slash", "d", "r", "a")
         await chat.until(lambda: menu.is_open)
         assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
@@ -151,26 +158,27 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         shown = [str(option.prompt) for option in palette.options]
         for command in SLASH_COMMANDS:
             assert f"{command.usage}\n{command.summary}" in shown
-        await chat.press(*"randomness")
+        chat.press_at_once(*"randomness")
         await chat.until(lambda: palette.option_count == 1)
         await chat.press("enter")
         await chat.until(lambda: chat.area.text == "/temperature ")
 
 
-async def test_before_the_first_prompt_tab_leads_nowhere_and_what_is_typed_is_not_lost(
+async def test_at_forty_columns_hints_are_whole_toasts_at_the_top_and_where_it_shrinks_the_cursor_is_seen(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat() as chat:
-        await chat.press("tab", *"he", "shift+tab", *"llo")
-        await chat.until(lambda: chat.area.text == "hello")
-        await chat.noticed("There are no messages yet.")
-        await chat.ask("hello")
-        await chat.press("tab")
-        assert chat.app.focused is chat.app.chat.transcript
+    def cursor_is_seen() -> bool:
+        row = chat.area.wrapped_document.location_to_offset(chat.area.cursor_location).y
+        return 0 <= row - chat.area.scroll_y < chat.area.size.height
 
-
-async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
+    async with open_chat(size=(80, 24)) as chat:
+        chat.area.load_text("word " * 500)
+        chat.area.move_cursor((0, 1250))
+        await chat.until(cursor_is_seen)
+        await chat.pilot.resize_terminal(40, 20)
+        await chat.until(lambda: chat.app.size.width == 40)
+        await chat.until(cursor_is_seen)
+        chat.area.clear()
         await chat.shows("pairs")
         await chat.shows("/ for commands, F1 for help")
         toasts = ToastRack()  # under a pilot Textual has none of its own
@@ -195,28 +203,11 @@ async def test_at_forty_columns_hints_are_whole_and_toasts_are_at_the_top(open_c
         await chat.shows("Backspace without text drops one")
 
 
-async def test_where_the_terminal_shrinks_the_cursor_is_still_seen(open_chat: OpenChat) -> None:
-    async with open_chat(size=(120, 40)) as chat:
-        chat.area.load_text("word " * 2000)
-        chat.area.move_cursor((0, 5000))
-        await chat.pilot.pause()
-
-        def cursor_is_seen() -> bool:
-            row = chat.area.wrapped_document.location_to_offset(chat.area.cursor_location).y
-            return 0 <= row - chat.area.scroll_y < chat.area.size.height
-
-        await chat.until(cursor_is_seen)
-        for size in ((40, 24), (80, 10), (120, 40)):
-            await chat.pilot.resize_terminal(*size)
-            await chat.until(lambda size=size: chat.app.size.width == size[0])
-            await chat.until(cursor_is_seen)
-
-
 async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_c_empties_then_leaves(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.tui.app.CTRL_C_SECONDS", 60)  # A busy machine takes its time between the two.
-    async with open_chat() as chat:
+    async with open_chat(size=(80, 24)) as chat:
         for key in ("ctrl+n", "f7"):
             await chat.ask("hello")
             await chat.press("tab")

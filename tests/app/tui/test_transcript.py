@@ -8,6 +8,7 @@ from app.tui.widgets.message import UserMessage
 from app.tui.widgets.transcript import BATCH, KEPT
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 TURNS = 1000
 
@@ -67,9 +68,9 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
 async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_there(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(size=(120, 40)) as opened:
+    async with open_chat(size=(60, 24)) as opened:
         view = opened.app.chat.transcript
-        opened.app.state.resume(*long_chat(turns=60))
+        opened.app.state.resume(*long_chat(turns=8))
         await opened.until(lambda: view.max_scroll_y > 0)
         opened.app.state.resume(*long_chat(turns=2))
         view.go_to("p0")
