@@ -6,6 +6,7 @@ import pytest
 
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.test_compare import compared
 from tests.app.tui.test_saved_chats import saved, texts
 
@@ -44,14 +45,14 @@ async def test_nothing_of_a_temporary_chat_is_written(
         await opened.type("s3cr3t waits")
         await opened.until(lambda: len(opened.app.state.queued) == 1)
         opened.area.load_text("s3cr3t half")
-        await opened.pilot.pause(0.2)
+        await opened.pilot.pause(0.1)
         opened.area.clear()
         await opened.press("ctrl+n")
         await opened.until(lambda: texts(opened) == [])
         assert "not kept" not in opened.screen.splitlines()[-2]
         await opened.press("f10")
         opened.area.load_text("s3cr3t half")
-        await opened.pilot.pause(0.2)
+        await opened.pilot.pause(0.1)
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
     assert [chat.title for chat, _ in saved(tmp_path)] == ["hello"]

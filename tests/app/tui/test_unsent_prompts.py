@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from app.chat.past_prompts import PastPrompts
-from app.history.unsent import Unsent
+from app.history.store import History
+from app.history.unsent import Unsent, unsent
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 MARK = "not sent yet"
 
@@ -30,7 +32,9 @@ async def offered(chat: Chat) -> None:
     await chat.until(lambda: "where a prompt was not sent" in " ".join(chat.screen.split()))
 
 
-async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenChat) -> None:
+async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up_in_another(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press(*"half")
@@ -38,6 +42,10 @@ async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenCha
     async with open_chat(size=(80, 24)) as chat:
         await offered(chat)
         assert not chat.area.text and not title(chat), "this is another chat"
+        await chat.press("up")
+        await chat.until(lambda: chat.area.text == "half")
+        await chat.press("down")
+        await chat.until(lambda: not chat.area.text)
         await chat.press(*"new", "f7")
         await chat.until(lambda: len(chat.answers) == 1)
         await chat.pilot.pause()
@@ -55,16 +63,16 @@ async def test_a_prompt_half_written_is_back_in_its_chat_only(open_chat: OpenCha
         await chat.press("enter")
         await chat.until(lambda: len(chat.answers) == 2)
         chat.app.leave()
-    async with open_chat() as chat:
-        await chat.shows("goes on with")
-        assert "not sent" not in chat.screen
-        await chat.press("f7")
-        await chat.until(lambda: len(chat.answers) == 2)
-        await chat.pilot.pause()
-        assert not chat.area.text, "once is enough"
+    history = History(tmp_path / "history.db")
+    assert unsent(history, chat.app.state.conversation.chat.id) == [], "once is enough"
+    history.close()
 
 
-async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one(open_chat: OpenChat) -> None:
+async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_and_so_are_files_without_one(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("the notes")
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.type("/new")
@@ -75,6 +83,19 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one(o
         await chat.until(lambda: chat.area.text == "begun" and title(chat) == MARK)
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "hello")
+        await chat.press("ctrl+c", "f7")
+        await chat.until(lambda: bool(chat.answers))
+        await chat.type(f"/attach {file}")
+        await chat.until(lambda: bool(files(chat)))
+        chat.app.leave()
+    file.unlink()
+    async with open_chat() as chat:
+        await resume(chat)
+        await chat.shows("▤ notes.md (9 characters)")
+        assert not chat.area.text
+        await chat.ask("echo")
+        assert "File notes.md:\n```\nthe notes\n```\n\necho|" in chat.answers[-1].text
+        await chat.until(lambda: not title(chat))
 
 
 async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_that(
@@ -123,7 +144,11 @@ async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_th
         await chat.until(lambda: len(chat.app.state.queued) == 3)
         chat.app.leave()
     async with open_chat() as chat:
-        await resume(chat)
+        await offered(chat)
+        for text in ("last", "none", "first"):
+            await chat.press("up")
+            await chat.until(lambda text=text: chat.area.text.startswith(text))
+        await chat.press("ctrl+c", "f7")
         await chat.until(lambda: title(chat) == f"{MARK} · Up: 2 more")
         for keys, text, expected in (
             ((), "last", ["two.md"]),
@@ -159,24 +184,6 @@ async def test_prompts_left_behind_in_another_chat_come_back_with_their_files(
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "echo first")
         assert not files(chat), "sent once, it is a prompt like any other"
-
-
-async def test_files_attached_to_no_prompt_are_back_too(open_chat: OpenChat, tmp_path: Path) -> None:
-    file = tmp_path / "notes.md"
-    file.write_text("the notes")
-    async with open_chat() as chat:
-        await chat.ask("hello")
-        await chat.type(f"/attach {file}")
-        await chat.until(lambda: bool(files(chat)))
-        chat.app.leave()
-    file.unlink()
-    async with open_chat() as chat:
-        await resume(chat)
-        await chat.shows("▤ notes.md (9 characters)")
-        assert not chat.area.text
-        await chat.ask("echo")
-        assert "File notes.md:\n```\nthe notes\n```\n\necho|" in chat.answers[-1].text
-        await chat.until(lambda: not title(chat))
 
 
 def test_up_skips_the_text_that_was_given_back() -> None:
