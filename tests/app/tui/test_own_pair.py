@@ -9,6 +9,7 @@ from app.tui.screens.own_pair import OwnPairScreen
 from models.pairs.catalogue import all_pairs, find
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.conftest import FIRST
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
 from tests.models.hub_server import HubServer
 from tests.models.tiny_models import make_pair
@@ -17,11 +18,9 @@ pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 
 async def add_own(chat: Chat, target: str, draft: str) -> str:
-    """Add an own pair; return the screen's final message."""
-    await open_pairs(chat)
+    """Add an own pair on the screen of pairs; return the final message."""
     await chat.press("a")
-    await chat.reached(OwnPairScreen)
-    screen = chat.app.screen
+    screen = await chat.reached(OwnPairScreen)
     screen.query_one("#own-target", Input).value = target
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
@@ -33,12 +32,13 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     return text_of(chat, "#message")
 
 
-async def test_what_is_no_pair_is_refused_with_the_reason_and_not_added(
+async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_refused_with_the_reason(
     open_chat: OpenChat, hub: HubServer, tmp_path: Path
 ) -> None:
     target, draft = make_pair(tmp_path / "made")
     known = find(FIRST).target.repo
-    async with open_chat() as chat:
+    async with open_chat(size=(80, 24)) as chat:
+        screen = await open_pairs(chat)
         refusal = await add_own(chat, str(draft), str(target))
         assert "is not smaller than the target" in refusal and "Swap them" in refusal
         field = chat.app.screen.query_one("#own-target", Input)
@@ -48,21 +48,18 @@ async def test_what_is_no_pair_is_refused_with_the_reason_and_not_added(
             await chat.press("enter")
             await chat.until(lambda reason=reason: reason in text_of(chat, "#message"))
             assert field.has_focus and text_of(chat, "#message").startswith("✗")
-        await chat.press("escape", "escape")
+        await chat.press("escape")
         assert f"Did you mean {known}" in await add_own(chat, known[:-1], known)
         assert {pair.own for pair in all_pairs()} == {False}
-
-
-async def test_an_own_pair_is_checked_kept_used_and_forgotten(open_chat: OpenChat, tmp_path: Path) -> None:
-    target, draft = make_pair(tmp_path / "made")
-    async with open_chat() as chat:
+        await chat.press("escape")
         assert "belong together" in await add_own(chat, str(target), str(draft))
         pair = find("target")
         assert pair.own and pair.memory_bytes > 300_000_000 and pair.download_bytes == 0
+        assert "known already" in await add_own(chat, str(target), str(draft))
+        await chat.press("escape")
+        screen.show_list("target")
         await chat.press("enter")
         await chat.until(lambda: chat.app.link.pair == pair.spec)
-        assert "known already" in await add_own(chat, str(target), str(draft))
-        await chat.press("escape", "escape")
         chat.app.link.pair = find("builtin").spec
         screen = await open_pairs(chat, "target")
         await chat.press("x")

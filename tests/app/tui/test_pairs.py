@@ -22,6 +22,7 @@ from models.speed.fit import Fit
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.conftest import FIRST, SECOND
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
 from tests.models.hub_server import HubServer
 
@@ -61,10 +62,12 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.back_in_chat()
 
 
-async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verified_is_said_in_a_corner(
-    open_chat: OpenChat,
+async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_ask_once(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_chat(size=(100, 40), pair="builtin") as chat:
+    plan = Removal(find(FIRST).spec.sources, {}, 5_000_000)
+    monkeypatch.setattr("app.chat.pair_removal.plan_removal", lambda spec: plan)
+    async with open_chat(size=(100, 24), pair="builtin") as chat:
         chat.app.push_screen(screen := PairsScreen())
         assert not screen.applies("remove") and screen.applies("choose"), "asked before the list is there"
         await chat.reached(PairsScreen)
@@ -85,6 +88,18 @@ async def test_what_is_here_comes_first_with_its_drafters_and_what_is_not_verifi
         screen.show_list("qwen3-8b")
         await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
         assert "not here yet" in text_of(chat, "#pair-details Static")
+        screen.show_list(FIRST)
+        for key in ("enter", "x"):
+            chat.press_at_once(key, key, key)
+            await answer(chat, "n")
+            await chat.pilot.pause(0.1)
+            assert chat.app.screen is screen and chat.app.pulls.jobs == []
+            assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#message")
+        chat.press_at_once("a", "a", "a")
+        await chat.reached(OwnPairScreen)
+        await chat.press("escape")
+        await chat.pilot.pause(0.1)
+        assert chat.app.screen is screen
 
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
@@ -132,23 +147,3 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
     shown = str(row(facts, "fits", width=120, predicts=False)), str(about(facts))
     for text in (details(facts), *shown, download_line(job, Keys({}))):
         assert all(char.isprintable() or char == "\n" for char in text)
-
-
-async def test_a_key_pressed_several_times_in_one_read_asks_once_and_no_changes_nothing(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = Removal(find(FIRST).spec.sources, {}, 5_000_000)
-    monkeypatch.setattr("app.chat.pair_removal.plan_removal", lambda spec: plan)
-    async with open_chat() as chat:
-        screen = await open_pairs(chat, FIRST)
-        for key in ("enter", "x"):
-            chat.press_at_once(key, key, key)
-            await answer(chat, "n")
-            await chat.pilot.pause(0.1)
-            assert chat.app.screen is screen and chat.app.pulls.jobs == []
-            assert key == "enter" or f"{FIRST} stays" in text_of(chat, "#message")
-        chat.press_at_once("a", "a", "a")
-        await chat.reached(OwnPairScreen)
-        await chat.press("escape")
-        await chat.pilot.pause(0.1)
-        assert chat.app.screen is screen

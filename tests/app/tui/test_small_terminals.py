@@ -1,5 +1,6 @@
 """Small terminals, where the typed text and the chosen item stay in view; and wide ones."""
 
+import pytest
 from textual.widgets import Input, OptionList
 
 from app.tui.screens.comparisons import ComparisonsScreen
@@ -10,6 +11,7 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import draw_only_what_is_read
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
 
@@ -28,7 +30,10 @@ def list_width(chat: Chat) -> int:
     return chat.app.screen.query_one(OptionList).region.width
 
 
-async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: OpenChat) -> None:
+async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw_only_what_is_read(monkeypatch)
     async with open_chat(size=(40, 10)) as chat:
         press = chat.press
         await press("slash", "t", "e")
@@ -66,7 +71,10 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
-async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
+async def test_in_forty_columns_lists_have_all_of_them(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw_only_what_is_read(monkeypatch)
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
         await chat.press("f6")
@@ -74,20 +82,24 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
         await chat.until(lambda: list_width(chat) == 40 and "a title of twenty-two" in chat.screen)
         await chat.press("escape", "f2")
         await chat.reached(PairsScreen)
-        await chat.until(lambda: list_width(chat) == 40)
         await chat.press("slash")
-        await chat.until(lambda: chat.app.screen.query_one(Input).display)
-        await chat.pilot.pause()
-        assert list_width(chat) == 40
+        await chat.until(lambda: chat.app.screen.query_one(Input).display and list_width(chat) == 40)
         await chat.press("escape", "a")
         await chat.reached(OwnPairScreen)
         await chat.shows("left empty, one that fits")
 
 
-async def test_in_a_wide_terminal_lines_of_an_answer_have_a_hundred_columns_at_most(
+async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_may_get_narrow_under_the_help(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(size=(200, 40)) as chat:
+    async with open_chat(size=(120, 24)) as chat:
+        await chat.press("f1")
+        await chat.pilot.resize_terminal(20, 6)
+        await chat.press("escape")
+        await chat.back_in_chat()
+        await chat.pilot.resize_terminal(60, 12)
+        await chat.shows("Ask something.")
+        await chat.pilot.resize_terminal(200, 24)
         answer = await chat.ask("echo " + "word " * 100)
         await chat.until(lambda: answer.size.height > 5)
         lines = [answer.render_line(y).text.rstrip() for y in range(answer.size.height)]
@@ -118,13 +130,3 @@ async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_
         assert "│  May the file be replaced? May the   │" in chat.screen
         await chat.press("escape")
         await chat.shows("It went wrong")
-
-
-async def test_the_terminal_gets_narrow_while_the_help_lies_over_a_wide_chat(open_chat: OpenChat) -> None:
-    async with open_chat(size=(120, 40)) as chat:
-        await chat.press("f1")
-        await chat.pilot.resize_terminal(20, 6)
-        await chat.press("escape")
-        await chat.back_in_chat()
-        await chat.pilot.resize_terminal(60, 12)
-        await chat.shows("Ask something.")

@@ -13,6 +13,7 @@ from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat, keys_shown
+from tests.app.tui.drawing import draw_only_what_is_read
 from tests.app.tui.test_compare import compared
 
 
@@ -21,8 +22,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
 ) -> None:
     exports = tmp_path_factory.mktemp("exports")
     monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: exports)
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
+    async with open_chat(size=(80, 48)) as chat:
+        await chat.ask("hello, and then more than a line of the list has room for" + " word" * 9)
         screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
         labels = [setting.label for setting in record.settings]
         assert labels == [
@@ -34,14 +35,15 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
         assert "● model" in legend and "◆ lookup" in legend
-        for rows, height in ((24, 12), (48, 19)):
-            await chat.pilot.resize_terminal(80, rows)
-            await chat.until(lambda height=height: screen.query_one(LengthPlot).size.height >= height)
+        await chat.until(lambda: screen.query_one(LengthPlot).size.height >= 19)
         await chat.pilot.resize_terminal(80, 24)
+        await chat.until(lambda: 12 <= screen.query_one(LengthPlot).size.height < 19)
         await chat.press("escape")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
+        summary = chat.app.screen.query_one("#comparison-summary", Static)
+        await chat.until(lambda: str(summary.content).count(" word") == 9)
         chat.press_at_once("enter", "enter")  # shown once, as Esc below checks
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
@@ -66,8 +68,9 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
 
 
 async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
-    open_chat: OpenChat, tmp_path: Path
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    draw_only_what_is_read(monkeypatch)
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))
@@ -80,14 +83,6 @@ async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts
         await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"))
         await chat.press("right")
         await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
-        await chat.press("escape")
-        await chat.ask("hello, and then more than a line of the list has room for")
-        await compared(chat, "/sweep length=1 repeats=1")
-        await chat.press("escape")
-        await chat.type("/comparisons")
-        await chat.reached(ComparisonsScreen)
-        summary = chat.app.screen.query_one("#comparison-summary", Static)
-        await chat.until(lambda: "more than a line of the list has room for" in str(summary.content))
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
