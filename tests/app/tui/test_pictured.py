@@ -15,6 +15,7 @@ from models.speed.chips import find_chip
 from models.speed.machine import Machine
 from tests.app.scripted_engine import HELD
 from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pictured import check_picture
 
 SIZE = (80, 24)
@@ -60,10 +61,15 @@ async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> 
         await check_picture(chat, "start")
 
 
-async def test_an_answer_while_it_streams_and_after_its_engine_died(open_chat: OpenChat) -> None:
+async def test_an_answer_while_it_streams_in_a_narrow_terminal_and_after_its_engine_died(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(SIZE, process=True) as chat:
         await streaming(chat)
         await check_picture(chat, "streaming")
+        await chat.pilot.resize_terminal(*NARROW)
+        await check_picture(chat, "narrow")
+        await chat.pilot.resize_terminal(*SIZE)
         assert chat.app.link.client.pid is not None
         os.kill(chat.app.link.client.pid, signal.SIGKILL)
         await chat.until(lambda: bool(chat.answers and chat.notices))
@@ -93,9 +99,3 @@ async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
         screen.show_list("qwen3-8b")
         await check_picture(chat, "pairs")
-
-
-async def test_a_narrow_terminal(open_chat: OpenChat) -> None:
-    async with open_chat(NARROW) as chat:
-        await streaming(chat)
-        await check_picture(chat, "narrow")

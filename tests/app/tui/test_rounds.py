@@ -16,6 +16,7 @@ from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.widgets.token_text import round_sentence, round_text
 from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
+from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 
 def drafted(accepted: int, own: str = "!", seconds: float = 0.03) -> DraftRound:
@@ -75,13 +76,6 @@ def test_an_answer_left_before_its_end_counts_the_tokens_of_its_rounds() -> None
     assert (log.tokens, round(log.seconds, 3)) == (4, 0.05)
 
 
-async def test_the_newest_round_is_in_sight_below_a_sentence_of_two_lines(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 20)) as chat:
-        log = log_of(*[drafted(1)] * 40)
-        await chat.push(InspectorScreen(lambda: [log]))
-        await chat.shows("Round 40: model drafted", "\n   40 ")
-
-
 async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24), process=True) as chat:
         await chat.type("read")
@@ -101,7 +95,7 @@ async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_ch
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_and_to_the_next_answer(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(size=(80, 24)) as chat:
+    async with open_chat(size=(80, 20)) as chat:
         await chat.press("f8")
         await chat.noticed("no rounds")
         await chat.type("slow")
@@ -123,6 +117,10 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_
         await chat.until(lambda: "Answer 1 of 2" in str(title.content))
         await chat.press("right")
         await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
+        log = log_of(*[drafted(1)] * 40)
+        await chat.push(InspectorScreen(lambda: [log]))
+        # The newest one is in sight below a sentence of two lines.
+        await chat.shows("Round 40: model drafted", "\n   40 ")
 
 
 async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_in_one_column(
