@@ -1,7 +1,11 @@
-"""One rank of `test_shared.py`, a process of its own: `python -m tests.mlx_spec.one_rank`."""
+"""A rank of `test_shared.py`, a process of its own: `python -m tests.mlx_spec.one_rank [COMMAND...]`.
+
+Rank 0 prints what was written. The command is run after it: to start processes takes as long as all else.
+"""
 
 import json
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,7 +27,7 @@ PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2
 """In three pieces."""
 PROMPTS = PROMPT, PROMPT[:3], LONG
-TOKENS, LIMIT = 32, 256
+TOKENS, LIMIT = 12, 256
 
 
 def model(noise: float = 0.0) -> Any:
@@ -79,34 +83,41 @@ def main() -> None:
 
     def write(name: str, prompt: list[int], temperature: float, length: int | None) -> None:
         nonlocal accepted
-        played = list(engine.generate(prompt, options(temperature, length), documents=[[9, 9, 9]]))
+        documents = [[*PROMPT, *written.get("plain", ())]]
+        played = list(engine.generate(prompt, options(temperature, length), documents=documents))
         written[name] = tokens(played)
         accepted += sum(each.accepted for each in played)
 
     next(engine.generate(PROMPT[1:], options(0.8, 3)))  # and no further
     with suppress(Left):
         next(engine.generate(LONG, options(0, 0), progress=leave))
-    for temperature, prompt, length in ((0.0, LONG, 3), (0.8, PROMPT, None)):
-        write(f"{temperature} plain", prompt, temperature, 0)
-        write(f"{temperature} drafted", prompt, temperature, length)
+    write("plain", PROMPT, 0.0, 0)
+    write("drafted", PROMPT, 0.0, 3)
     rows, texts = engine.rows(), []
+
+    def step() -> None:
+        nonlocal accepted
+        accepted += sum(played.accepted for _, played in rows.step())
+
     for prompt in PROMPTS:
         texts.append(rows.add(prompt, options(0.8, None)))
-        rows.step()
-        rows.step()
+        step()
+        step()
     rows.cancel(rows.add(PROMPT, options(0.8, None)))
     while rows.busy:
-        rows.step()
+        step()
     for place, prompt in enumerate(PROMPTS):
-        if place:
-            write(f"alone {place}", prompt, 0.8, 0)
+        write(f"alone {place}", prompt, 0.8, 0)
         written[f"beside others {place}"] = texts[place].tokens[len(prompt) :]
-    written["alone 0"] = written["0.8 plain"]
     engine.forget()
     scores = engine.next_scores(PROMPT, Options())
     ranks.end()
-    print(json.dumps({"written": written, "accepted": accepted, "scores": scores.tolist()}))
+    print(json.dumps({"written": written, "accepted": accepted, "scores": scores.tolist()}), flush=True)
 
 
 if __name__ == "__main__":
     main()
+    if command := sys.argv[1:]:
+        from app.cli import main as run
+
+        sys.exit(run(command))

@@ -14,47 +14,51 @@ from mlx_spec.errors import RankLost
 from mlx_spec.policy.plan import Fixed
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedPolicy
-from tests.mlx_spec.one_rank import LIMIT, PROMPT, TOKENS, model
+from tests.app.tiny_pair import write_tiny_pair
+from tests.mlx_spec.one_rank import LIMIT, PROMPT, PROMPTS, TOKENS, model
 from tests.on_ranks import ends, start_ranks
 
-
-def written_by(count: int, folder: Path) -> dict[str, Any]:
-    """What rank 0 printed; all ranks must end without an error."""
-    (code, out, err), *others = ends(start_ranks(count, ["tests.mlx_spec.one_rank"], folder))
-    assert code == 0, err
-    assert all(other[:2] == (0, "") for other in others), others
-    return json.loads(out)
+LONG_ANSWER = ["--prompt", "hello", "--raw", "--max-tokens", "3000", "--draft-length", "2"]
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return written_by(2, tmp_path_factory.mktemp("two"))
+    """What rank 0 printed, and how it ended when rank 1 was killed in the middle of an answer after that."""
+    folder = tmp_path_factory.mktemp("two")
+    answering = ["generate", *write_tiny_pair(folder).arguments, *LONG_ANSWER]
+    ranks = start_ranks(2, ["tests.mlx_spec.one_rank", *answering], folder)
+    assert ranks[0].stdout is not None
+    printed = ranks[0].stdout.readline()
+    ranks[0].stdout.read(1)
+    ranks[1].kill()
+    code, _, err = ends(ranks)[0]
+    assert printed, err
+    return {**json.loads(printed), "code": code, "err": err}
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_two_ranks_write_the_same_text_drafted_or_not_whatever_each_would_plan(
-    two: dict[str, Any], temperature: float
+def test_two_ranks_write_the_plain_text_whatever_each_plans_and_a_killed_one_ends_the_other(
+    two: dict[str, Any],
 ) -> None:
-    plain = two["written"][f"{temperature} plain"]
-    assert len(plain) == TOKENS and two["written"][f"{temperature} drafted"] == plain
+    """All that one start of them shows."""
+    written = two["written"]
+    assert len(written["plain"]) == TOKENS and written["drafted"] == written["plain"]
+    for place in range(len(PROMPTS)):
+        assert written[f"beside others {place}"] == written[f"alone {place}"]
     assert two["accepted"] > 10
-
-
-@pytest.mark.parametrize("place", range(3))
-def test_a_text_written_beside_others_on_two_ranks_is_what_it_is_alone(
-    two: dict[str, Any], place: int
-) -> None:
-    assert two["written"][f"beside others {place}"] == two["written"][f"alone {place}"]
-
-
-def test_two_ranks_score_tokens_as_one_process_does(two: dict[str, Any]) -> None:
     scores = Engine(model(), context_limit=LIMIT).next_scores(PROMPT, Options())
     assert mx.allclose(scores, mx.array(two["scores"]), atol=1e-3)
+    assert two["code"] == 3 and "Start all of them again." in two["err"]
+    assert "Rank 1: " not in two["err"] and "Traceback" not in two["err"]
 
 
 @pytest.mark.slow
-def test_four_ranks_write_what_two_write(two: dict[str, Any], tmp_path: Path) -> None:
-    assert written_by(4, tmp_path)["written"] == two["written"]
+def test_four_ranks_write_what_two_write_and_end_without_an_error(
+    two: dict[str, Any], tmp_path: Path
+) -> None:
+    (code, out, err), *others = ends(start_ranks(4, ["tests.mlx_spec.one_rank"], tmp_path))
+    assert code == 0, err
+    assert all(other[:2] == (0, "") for other in others), others
+    assert json.loads(out)["written"] == two["written"]
 
 
 @pytest.fixture
