@@ -52,6 +52,7 @@ def clone(tmp_path: Path) -> Path:
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, clone)
     (clone / "tools").mkdir()
+    tool(clone, "uv", UV)
     return clone
 
 
@@ -77,7 +78,6 @@ def calls(clone: Path) -> list[str]:
 def test_setup_prints_one_line_installs_the_lock_by_its_hashes_and_has_nothing_to_do_again(
     clone: Path, target: str
 ) -> None:
-    tool(clone, "uv", UV)
     result = make(clone, target)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", ONE_LINE)
     assert "noise\nWARNING: more noise\n" in (clone / ".venv" / "setup.log").read_text()
@@ -88,20 +88,8 @@ def test_setup_prints_one_line_installs_the_lock_by_its_hashes_and_has_nothing_t
     assert (again.returncode, again.stderr, calls(clone)) == (0, "", done)
 
 
-def test_a_changed_lock_is_installed(clone: Path) -> None:
-    tool(clone, "uv", UV)
-    make(clone, "setup")
-    before = calls(clone)
-    with (clone / "requirements.lock").open("a") as lock:
-        lock.write("# changed\n")
-    make(clone, "setup")
-    assert len(calls(clone)) > len(before)
-    assert "venv" not in " ".join(calls(clone)[len(before) :]).split()
-
-
 @pytest.mark.parametrize("step", ["venv", "pip"])
 def test_a_failed_setup_shows_why_and_the_next_one_completes_it(clone: Path, step: str) -> None:
-    tool(clone, "uv", UV)
     (clone / f"broken-{step}").touch()
     failed = make(clone, "setup")
     assert (failed.returncode != 0, failed.stdout) == (True, "")
@@ -111,23 +99,27 @@ def test_a_failed_setup_shows_why_and_the_next_one_completes_it(clone: Path, ste
     assert make(clone, "setup").stderr == ONE_LINE
 
 
-def test_a_setup_that_fails_after_a_good_one_is_done_again(clone: Path) -> None:
-    tool(clone, "uv", UV)
+def test_what_changed_or_is_gone_after_a_good_setup_is_done_again_also_after_a_failure(clone: Path) -> None:
     make(clone, "setup")
-    (clone / "pyproject.toml").write_text((clone / "pyproject.toml").read_text() + "\n")
+    before = len(calls(clone))
+    with (clone / "requirements.lock").open("a") as lock:
+        lock.write("# changed\n")
+    assert make(clone, "setup").stderr == ONE_LINE
+    installing = calls(clone)[before:]
+    assert installing and "venv" not in " ".join(installing).split()
+
+    with (clone / "pyproject.toml").open("a") as project:
+        project.write("\n")
     (clone / "broken-pip").touch()
     assert make(clone, "setup").returncode != 0
     (clone / "broken-pip").unlink()
     assert make(clone, "setup").stderr == ONE_LINE
 
-
-def test_an_environment_whose_python_is_gone_is_made_again(clone: Path) -> None:
-    tool(clone, "uv", UV)
-    make(clone, "setup")
-    (clone / ".venv" / "bin" / "python").unlink()
-    (clone / ".venv" / "bin" / "python").symlink_to(clone / "gone")
+    python = clone / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to(clone / "gone")
     assert make(clone, "setup").stderr == ONE_LINE
-    assert (clone / ".venv" / "bin" / "python").exists()
+    assert python.exists()
 
 
 @pytest.mark.parametrize(
@@ -136,6 +128,7 @@ def test_an_environment_whose_python_is_gone_is_made_again(clone: Path) -> None:
 def test_a_python_that_mlx_does_not_run_on_is_refused_with_what_to_do(
     clone: Path, python: str, found: str
 ) -> None:
+    (clone / "tools" / "uv").unlink()
     tool(clone, "python3", python)
     for name in ("make", "sh", "dirname", "cat", "cksum", "uname", "rm"):
         (clone / "tools" / name).symlink_to(shutil.which(name) or name)
@@ -147,7 +140,6 @@ def test_a_python_that_mlx_does_not_run_on_is_refused_with_what_to_do(
 
 
 def test_a_mac_too_old_for_mlx_is_refused_before_anything_is_fetched(clone: Path) -> None:
-    tool(clone, "uv", UV)
     tool(clone, "uname", UNAME_OF_A_MAC)
     tool(clone, "sw_vers", "#!/bin/sh\necho 13.7.8\n")
     refused = make(clone, "setup")
@@ -158,7 +150,6 @@ def test_a_mac_too_old_for_mlx_is_refused_before_anything_is_fetched(clone: Path
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(clone: Path) -> None:
-    tool(clone, "uv", UV)
     (clone / ".venv").mkdir()
     (clone / ".venv" / "thesis.txt").write_text("mine")
     result = make(clone, "setup")

@@ -46,31 +46,37 @@ def test_a_text_is_read_whole_without_its_byte_order_mark(tmp_path: Path) -> Non
     assert (attached.name, attached.text) == ("ü.md", "# naïve\n\x1b[31m 漢字")
 
 
-def test_only_what_names_a_file_is_a_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of the folder that this process is in."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a b.txt").write_text("x")
-    (tmp_path / "c.py").write_text("x")
-    text = 'see @c.py and @"a b.txt", not me@c.py nor @decorator or @c.py; but @sub/missing.txt'
-    assert mentioned(text) == [Path("c.py"), Path("a b.txt"), Path("sub/missing.txt")]
+    for name in ("a b.txt", "c.py", "odd.py?"):
+        (tmp_path / name).write_text("x")
 
 
-def test_the_sentences_signs_behind_a_path_are_not_part_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            'see @c.py and @"a b.txt", not me@c.py nor @decorator or @c.py; but @sub/missing.txt',
+            ["c.py", "a b.txt", "sub/missing.txt"],
+        ),
+        ("what is in @c.py?", ["c.py"]),
+        ("see @c.py, then (so) @c.py.", ["c.py"]),
+        ("what is in @odd.py?", ["odd.py?"]),
+        ("see @sub/gone.txt.", ["sub/gone.txt"]),
+        ('@"no such file"', ["no such file"]),
+        ("wait @... or @?", []),
+        ('@app.route("/users") and npm i @types/node and @Get("/a.b")', []),
+    ],
+)
+def test_only_what_names_a_file_is_a_mention_without_the_sentences_signs_behind_it(
+    text: str, names: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.py").write_text("x")
-    (tmp_path / "odd.py?").write_text("x")
-    assert mentioned("what is in @c.py?") == mentioned("see @c.py, then (so) @c.py.") == [Path("c.py")]
-    assert mentioned("what is in @odd.py?") == [Path("odd.py?")]
-    assert mentioned("see @sub/gone.txt.") == [Path("sub/gone.txt")]
-    assert mentioned('@"no such file"') == [Path("no such file")]
-    assert mentioned("wait @... or @?") == []
-    assert mentioned('@app.route("/users") and npm i @types/node and @Get("/a.b")') == []
+    assert mentioned(text) == list(map(Path, names))
 
 
-def test_a_name_like_a_files_that_names_none_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.py").write_text("x")
+@pytest.mark.usefixtures("files")
+def test_a_name_like_a_files_that_names_none_is_found() -> None:
     assert mistyped("see @notse.md? and @c.py, @decorator, me@x.org, @sub/gone.txt") == ["notse.md"]

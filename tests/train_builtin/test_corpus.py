@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import cache
 from itertools import islice
 
 import pytest
@@ -10,6 +11,7 @@ from train_builtin.code_tasks import CODE
 from train_builtin.copying_tasks import COPYING, drill, repeat, sort_words, upper
 from train_builtin.corpus import (
     SYSTEM_SHORT,
+    Conversation,
     held_out_conversations,
     is_held_out,
     normalise,
@@ -25,10 +27,15 @@ from train_builtin.wording import mistype, third_person
 SOURCES = {source for source, weight in WEIGHTS.items() if weight}
 
 
+@cache
+def trained() -> list[Conversation]:
+    return list(islice(training_conversations(1), 1000))
+
+
 def test_a_seed_fixes_the_corpus():
-    first = list(islice(training_conversations(7), 200))
-    assert first == list(islice(training_conversations(7), 200))
-    assert first != list(islice(training_conversations(8), 200))
+    first = list(islice(training_conversations(7), 50))
+    assert first == list(islice(training_conversations(7), 50))
+    assert first != list(islice(training_conversations(8), 50))
 
 
 def test_held_out_prompts_cover_every_subject_and_never_occur_in_training():
@@ -36,7 +43,7 @@ def test_held_out_prompts_cover_every_subject_and_never_occur_in_training():
     assert {c.turns[0].source for c in conversations} == SOURCES
     held_out = {normalise(c.turns[0].prompt) for c in conversations}
     assert len(held_out) > 150
-    for conversation in islice(training_conversations(1), 3_000):
+    for conversation in trained():
         for turn in conversation.turns:
             if turn.question is not None:
                 assert normalise(turn.prompt) not in held_out
@@ -44,7 +51,7 @@ def test_held_out_prompts_cover_every_subject_and_never_occur_in_training():
 
 
 def test_every_source_occurs_and_some_conversations_have_many_turns():
-    drawn = list(islice(training_conversations(1), 2000))
+    drawn = trained()
     assert {turn.source for c in drawn for turn in c.turns} == SOURCES
     assert max(len(c.turns) for c in drawn) >= 6
     assert any(c.system in SYSTEM_SHORT for c in drawn)
@@ -57,14 +64,14 @@ def test_every_source_occurs_and_some_conversations_have_many_turns():
     "task", dict.fromkeys([*NUMBERS, *COPYING, *CODE, *TEXTS, drill]), ids=lambda task: task.__name__
 )
 def test_every_task_gives_text_without_holes(task):
-    for seed in range(50):
+    for seed in range(15):
         prompt, answer = task(random.Random(seed))
         assert prompt and answer and answer == answer.strip()
         assert "{}" not in (prompt + answer).replace(" = {}", "")
 
 
 def test_tasks_are_answered_rightly():
-    for seed in range(100):
+    for seed in range(30):
         prompt, answer = repeat(random.Random(seed))
         assert prompt.endswith(answer)
         prompt, answer = upper(random.Random(seed))
@@ -77,7 +84,7 @@ def test_tasks_are_answered_rightly():
 
 
 def test_tasks_on_whole_texts_are_answered_from_the_text():
-    for seed in range(100):
+    for seed in range(30):
         prompt, answer = repeat_text(random.Random(seed))
         assert answer in prompt
         prompt, answer = quote(random.Random(seed))
@@ -93,7 +100,7 @@ def test_tasks_on_whole_texts_are_answered_from_the_text():
 
 
 def test_an_answer_asked_for_again_is_the_same_answer():
-    for seed in range(100):
+    for seed in range(30):
         first, again = again_turns(random.Random(seed))
         assert again.answer == first.answer
 
@@ -116,6 +123,6 @@ def test_every_topic_can_be_asked_for_and_answered(name):
 
 def test_a_typing_error_changes_little():
     rng = random.Random(0)
-    for _ in range(50):
+    for _ in range(20):
         wrong = mistype("what is speculative decoding", rng)
         assert abs(len(wrong) - len("what is speculative decoding")) <= 1
