@@ -8,7 +8,7 @@ import pytest
 from app.cli import main
 from tests.app.tiny_pair import TinyPair
 
-ASKED = ["generate", "--prompt", "hello", "--max-tokens", "60", "--json", "--draft", "none"]
+ASKED = ["generate", "--prompt", "hello", "--max-tokens", "24", "--json", "--draft", "none"]
 
 
 def answer(pair: TinyPair, capfd: pytest.CaptureFixture[str], *more: str) -> tuple[dict, str]:

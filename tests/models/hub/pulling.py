@@ -28,7 +28,7 @@ def check_drafts(spec: PairSpec, name: str) -> None:
     engine = load(spec).engine
     assert name in engine.drafter_names and "model" not in engine.drafter_names
     plain, drafted = (
-        list(engine.generate([1, 2, 3], Options(max_tokens=20, drafter=drafter, draft_length=3)))
+        list(engine.generate([1, 2, 3], Options(max_tokens=8, drafter=drafter, draft_length=3)))
         for drafter in ("none", name)
     )
     assert tokens(drafted) == tokens(plain) and name in {read.drafter for read in drafted}

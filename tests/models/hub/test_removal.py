@@ -14,6 +14,8 @@ from models.pairs.resolve import resolve
 from models.paths import hub_cache
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
 
+TARGET = PairSpec("tiny", Source("org/target"), None)
+
 
 def place(source: Source, commit: str, made: Path) -> int:
     """Put a whole model into the cache as a pull does; returns its bytes."""
@@ -120,8 +122,7 @@ def test_a_branch_without_a_commit_names_no_model_and_the_finders_own_files_do_n
 
 
 def test_a_repository_that_is_a_link_to_another_disk_is_removed_with_its_link(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    size = place(spec.target, "a" * 40, home / "a")
+    size = place(TARGET.target, "a" * 40, home / "a")
     repository = repository_folder("org/target")
     repository.rename(home / "disk")
     repository.symlink_to(home / "disk")
@@ -129,35 +130,33 @@ def test_a_repository_that_is_a_link_to_another_disk_is_removed_with_its_link(ho
         blob = link.readlink().name
         link.unlink()
         link.symlink_to(f"../../blobs/{blob}")
-    assert installed(spec)
+    assert installed(TARGET)
 
-    assert remove(spec).freed_bytes == size
+    assert remove(TARGET).freed_bytes == size
     assert not repository.is_symlink() and not (home / "disk").exists()
 
 
 def test_a_model_that_could_not_be_deleted_is_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    place(spec.target, "a" * 40, home / "a")
+    place(TARGET.target, "a" * 40, home / "a")
 
     def refuse(self: Path, missing_ok: bool = False) -> None:
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(MachineTrouble, match=r"tiny could not be deleted \(Permission denied\): .*blobs"):
-        remove(spec)
-    assert installed(spec)
+        remove(TARGET)
+    assert installed(TARGET)
 
 
 def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-    size = place(spec.target, "a" * 40, home / "a")
+    size = place(TARGET.target, "a" * 40, home / "a")
     (home / "mine.txt").write_text("of the person's own")
-    folder = find_folder(spec.target)
+    folder = find_folder(TARGET.target)
     assert folder is not None
     (folder / "README.md").symlink_to(home / "mine.txt")
 
-    assert remove(spec).freed_bytes == size
-    assert (home / "mine.txt").read_text() == "of the person's own" and not installed(spec)
+    assert remove(TARGET).freed_bytes == size
+    assert (home / "mine.txt").read_text() == "of the person's own" and not installed(TARGET)
 
 
 def test_what_the_hubs_library_shares_among_repositories_is_deleted_with_the_last_that_uses_it(
@@ -200,8 +199,6 @@ def test_the_builtin_pair_is_never_deleted() -> None:
 
 
 def test_removing_what_is_not_here_is_refused(home: Path) -> None:
-    spec = PairSpec("tiny", Source("org/target"), None)
-
-    assert removable_bytes(spec) == 0
+    assert removable_bytes(TARGET) == 0
     with pytest.raises(NotInstalled, match="Nothing of tiny is on this machine"):
-        remove(spec)
+        remove(TARGET)
