@@ -1,11 +1,22 @@
-"""Servers that are started once: one with the tiny pair, one with the scripted engine."""
+"""Servers that are started once: one with the tiny pair, two with the scripted engine."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from app.engine.fill_in import FORMATS
 from tests.app.server.running_server import SCRIPTED, RunningServer, running
-from tests.app.tiny_pair import TinyPair, count_as_measured
+from tests.app.tiny_pair import TinyPair, count_as_measured, write_tiny_pair
+from tests.models.tiny_models import SPECIAL, make_tokenizer
+
+
+@pytest.fixture(scope="session")
+def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
+    """The pair of the other tests, with marks to fill in the middle."""
+    pair = write_tiny_pair(tmp_path_factory.mktemp("tiny"))
+    for folder in (pair.target, pair.draft):
+        make_tokenizer(folder, special=(*SPECIAL, *FORMATS[0]))
+    return pair
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +33,13 @@ def tiny_server(tiny_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -
 def scripted_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with room for four waiting requests."""
     with running(tmp_path_factory.mktemp("server"), [], program=SCRIPTED) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with a key and one allowed origin that answers two requests at once."""
+    home, origin = tmp_path_factory.mktemp("server"), "http://localhost:3000"
+    asks = running(home, ["scripted", "2"], program=SCRIPTED, MLX_SPEC_API_KEY="schlüssel", ORIGIN=origin)
+    with asks as server:
         yield server

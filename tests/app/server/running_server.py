@@ -8,15 +8,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-JSON = {"Content-Type": "application/json"}
+CHAT = "/v1/chat/completions"
+Headers = Mapping[str, str | bytes]
+JSON: Headers = {"Content-Type": "application/json"}
 SCRIPTED = ("-m", "tests.app.server.scripted_server")
 REAL = ("-m", "app", "serve", "--port", "0")
 START_SECONDS = 60
@@ -56,6 +58,7 @@ class RunningServer:
     url: str
     lines: list[str] = field(default_factory=list)
     """The lines of its stderr."""
+    key: str | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -64,13 +67,15 @@ class RunningServer:
         return parts.hostname, parts.port
 
     def ask(
-        self, path: str, body: Any = None, headers: dict[str, str] | None = None, method: str | None = None
+        self, path: str, body: Any = None, headers: Headers | None = None, method: str | None = None
     ) -> Answer:
-        """One request on its own connection; a body that is not bytes is sent as JSON."""
+        """One request on its own connection; a body that is not bytes is sent as JSON.
+        Headers are in place of the server's key and the type of the body."""
         connection = HTTPConnection(*self.address, timeout=60)
         try:
             sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            given = JSON if headers is None and body is not None else headers or {}
+            own: Headers = {**JSON, "x-api-key": (self.key or "").encode()}
+            given: Any = own if headers is None else headers
             connection.request(method or ("GET" if body is None else "POST"), path, sent, given)
             response = connection.getresponse()
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
@@ -78,7 +83,11 @@ class RunningServer:
             connection.close()
 
     def chat(self, said: str, **more: Any) -> Answer:
-        return self.ask("/v1/chat/completions", chat_body(said, **more))
+        return self.ask(CHAT, chat_body(said, **more))
+
+    def text(self, said: str, **more: Any) -> str:
+        """The text of the chat's answer."""
+        return self.chat(said, **more).json["choices"][0]["message"]["content"]
 
     @contextmanager
     def asking(self, path: str, body: Any) -> Iterator[socket.socket]:
@@ -92,6 +101,16 @@ class RunningServer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # else it grows to megabytes
             connection.sendall(head.encode() + sent)
             yield connection
+
+    def wait_until_loaded(self) -> None:
+        """Asking for its health starts an engine that died."""
+        until = time.monotonic() + START_SECONDS
+        while True:
+            with suppress(ConnectionRefusedError):  # not even started
+                if self.ask("/health").status == 200:
+                    return
+            assert time.monotonic() < until, self.lines
+            time.sleep(0.05)
 
     def metric(self, name: str, label: str = "") -> float:
         """The sum of the metric's samples that have the label."""
@@ -140,21 +159,19 @@ def running(
         text=True,
     )
     assert process.stdout is not None and process.stderr is not None
-    server = RunningServer(process, "")
+    server = RunningServer(process, "", key=environment.get("MLX_SPEC_API_KEY"))
     reader = threading.Thread(target=lambda: server.lines.extend(process.stderr or ()), daemon=True)
     reader.start()
     try:
         line = process.stdout.readline()
         assert "http://" in line, (line, server.lines)
         server.url = next(word for word in line.split() if word.startswith("http://"))
-        until = time.monotonic() + START_SECONDS
-        while loads and server.ask("/health").status != 200:
-            assert time.monotonic() < until, server.lines
-            time.sleep(0.05)
+        if loads:
+            server.wait_until_loaded()
         yield server
     finally:
         if process.poll() is None:
-            server.end()
+            assert server.end() == 0
         process.stdout.close()
         reader.join(5)
         process.stderr.close()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from app.engine.client import EngineClient
@@ -11,14 +12,18 @@ from models.pairs.pair import PairSpec, Source
 
 ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
 
-if __name__ == "__main__":
-    name = sys.argv[1] if len(sys.argv) > 1 else "scripted"
-    service.EngineClient = partial(EngineClient, command=ENGINE)  # type: ignore[misc, assignment]
-    request_queue.MOST_WAITING = 4
-    gate.SLOW_READER_SECONDS = slow_heads.HEAD_SECONDS = 1.0
+
+def serve(name: str, change: Callable[[object, str, object], None], at_once: int = 1, port: int = 0) -> None:
+    """Serve a pair of this name until it ends; `change` is `setattr` or a test's."""
+    change(service, "EngineClient", partial(EngineClient, command=ENGINE))
+    change(request_queue, "MOST_WAITING", 4)
+    change(gate, "SLOW_READER_SECONDS", 1.0)
+    change(slow_heads, "HEAD_SECONDS", 1.0)
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
-    at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    key = os.environ.get("MLX_SPEC_API_KEY")
-    origins = [origin] if (origin := os.environ.get("ORIGIN")) else []
-    where = {"host": "localhost", "port": 0, "key": key, "origins": origins}
-    run.run_server(pair, Options(), at_once=at_once, **where)  # type: ignore[arg-type]
+    key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
+    origins = [origin] if origin else []
+    run.run_server(pair, Options(), host="localhost", port=port, key=key, at_once=at_once, origins=origins)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1] if len(sys.argv) > 1 else "scripted", setattr, *map(int, sys.argv[2:]))

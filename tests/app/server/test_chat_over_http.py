@@ -1,11 +1,9 @@
 """The chat's engine over HTTP: the same events, and a message for every failure."""
 
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +23,7 @@ from app.engine.server_client import LINE, ServerClient
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
-from tests.app.server.running_server import SCRIPTED, RunningServer, running
+from tests.app.server.running_server import RunningServer
 
 
 def ask(number: int, said: str, options: Options | None = None) -> Answer:
@@ -84,7 +82,7 @@ def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: Ru
     played = [played for each in texts if isinstance(each, TextAdded) for played in each.played]
     assert len(played) == last.stats.rounds and any(each.drafter == "model" for each in played)
     asked = {"max_tokens": 24, "temperature": 0.8, "seed": 3}
-    assert last.text == tiny_server.chat("hello there", **asked).json["choices"][0]["message"]["content"]
+    assert last.text == tiny_server.text("hello there", **asked)
     client.close()
 
 
@@ -135,25 +133,12 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
     )
 
 
-def test_a_server_that_ends_an_address_of_nobody_and_a_missing_key_are_said(tmp_path: Path) -> None:
-    with running(tmp_path, [], program=SCRIPTED, MLX_SPEC_API_KEY="schlüssel") as server:
-        without = ServerClient(server.url)
-        with pytest.raises(BadInput, match="key"):
-            without.pair_name()
-        without.close()
-        client = ServerClient(server.url, "schlüssel")
-        assert client.pair_name() == "scripted"
-        client.send(ask(1, "slow", Options(max_tokens=10_000)))
-        until(client, is_text)
-        assert server.end(signal.SIGTERM) == 0
-        *_, last = until_last(client, 1)
-        match last:
-            case Answered(1, TurnEnded() as ended):
-                assert ended.finish_reason == "cancelled"
-            case _:
-                assert isinstance(last, AnswerFailed)
-    with pytest.raises(BadInput, match="No server answers at .*mlx-spec serve"):
-        client.pair_name()
+def test_a_missing_key_and_what_is_no_address_are_said(kept: RunningServer) -> None:
+    without, client = ServerClient(kept.url), ServerClient(kept.url, kept.key)
+    with pytest.raises(BadInput, match="key"):
+        without.pair_name()
+    assert client.pair_name() == "scripted"
+    without.close()
     client.close()
     for url in ("localhost:8080", "", "http://", "http://[::1", "http://localhost:port"):
         with pytest.raises(BadInput, match=re.escape(f"--server is {url or 'empty'}; it must be an address")):

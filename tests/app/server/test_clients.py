@@ -5,12 +5,12 @@ They take seconds to import: tests do it, as not every one of pytest's workers r
 
 import asyncio
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.app.server.running_server import RunningServer, chat_body
+from tests.app.server.running_server import CHAT, RunningServer, chat_body
 from tests.on_ranks import ROOT
 
 if TYPE_CHECKING:
@@ -76,13 +76,6 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
         assert "".join(piece.choices[0].text for piece in pieces) == raw.choices[0].text
 
 
-def test_openais_client_assembles_a_streamed_response(scripted_server: RunningServer) -> None:
-    with openai_client(scripted_server) as client:
-        text = client.responses.create(model="scripted", input="hello").output_text
-        with client.responses.stream(model="scripted", input="hello") as events:
-            assert events.get_final_response().output_text == text != ""
-
-
 def test_openais_client_raises_what_it_raises_for_openai(scripted_server: RunningServer) -> None:
     import openai
 
@@ -103,19 +96,16 @@ def test_openais_client_waits_out_a_full_line(
     import openai
 
     waits: list[float] = []
-    with openai_client(scripted_server, max_retries=4) as client:
-        with scripted_server.asking("/v1/chat/completions", chat_body("slow", stream=True)):
+    with openai_client(scripted_server, max_retries=4) as client, ThreadPoolExecutor(4) as pool:
+        with scripted_server.asking(CHAT, chat_body("slow", stream=True)):
             scripted_server.wait_for("num_requests_running", 1)
-            full = [threading.Thread(target=scripted_server.chat, args=("hello",)) for _ in range(4)]
-            for each in full:
-                each.start()
+            for _ in range(4):
+                pool.submit(scripted_server.chat, "hello")
             scripted_server.wait_for("num_requests_waiting", 4)
             monkeypatch.setattr("time.sleep", waits.append)
             with pytest.raises(openai.RateLimitError):
                 client.with_options(max_retries=1).chat.completions.create(model="scripted", messages=SAID)
             monkeypatch.undo()
-        for each in full:
-            each.join(20)
         answer = client.chat.completions.create(model="scripted", messages=SAID)
     assert len(waits) == 1 and waits[0] >= 5 and answer.choices[0].message.content
 
@@ -130,7 +120,7 @@ async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(
         async def complete(number: int) -> str:
             found = ""
             stream = await client.completions.create(
-                model="target", prompt=f"the model {number % 3}", max_tokens=12, seed=number, stream=True,
+                model="target", prompt=f"the model {number % 3}", max_tokens=8, seed=number, stream=True,
                 temperature=0.8,
             )  # fmt: skip
             async with stream:
@@ -167,7 +157,7 @@ def test_openais_client_sends_tools_and_reads_calls(scripted_server: RunningServ
 def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> None:
     import anthropic
 
-    text = tiny_server.chat("hello there", max_tokens=12, **SAMPLED).json["choices"][0]["message"]["content"]
+    text = tiny_server.text("hello there", max_tokens=12, **SAMPLED)
     with anthropic_client(tiny_server) as client:
         asked: Any = {
             "model": "target", "messages": SAID, "max_tokens": 12, "extra_body": SAMPLED,
@@ -183,18 +173,3 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
         assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 12
         with pytest.raises(anthropic.NotFoundError, match="no model"):
             client.messages.create(**{**asked, "model": "claude"})
-
-
-def test_anthropics_client_reads_tool_uses(scripted_server: RunningServer) -> None:
-    call: Any = {
-        "model": "scripted", "messages": [{"role": "user", "content": "call"}], "max_tokens": 99,
-        "tools": [{"name": "weather", "input_schema": {"type": "object"}}],
-    }  # fmt: skip
-    with anthropic_client(scripted_server) as client:
-        with client.messages.stream(**call) as stream:
-            streamed = stream.get_final_message()
-        for message in (client.messages.create(**call), streamed):
-            assert message.stop_reason == "tool_use"
-            assert [block.type for block in message.content] == ["text", "tool_use", "tool_use"]
-            uses = [block for block in message.content if block.type == "tool_use"]
-            assert [(use.name, use.input) for use in uses] == [("weather", {"x": 1})] * 2

@@ -12,10 +12,6 @@ MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
 SAID = [{"role": "user", "content": "hello there"}]
 
 
-def chat_text(server: RunningServer, **more: Any) -> str:
-    return server.chat("hello there", **more).json["choices"][0]["message"]["content"]
-
-
 def names(answer: Any) -> list[str]:
     """The names of a stream's events, repetitions joined; each frame has the name twice."""
     found = [line[7:] for line in answer.body.decode().splitlines() if line.startswith("event: ")]
@@ -25,7 +21,7 @@ def names(answer: Any) -> list[str]:
 
 def test_a_message_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
     asked = {"max_tokens": 12, "seed": 3, "temperature": 0.9}
-    text = chat_text(tiny_server, **asked)
+    text = tiny_server.text("hello there", **asked)
     whole = tiny_server.ask(MESSAGES, {"messages": SAID, **asked}).json
     assert whole["type"] == "message" and whole["content"] == [{"type": "text", "text": text}]
     assert whole["stop_reason"] == "max_tokens" and whole["stop_sequence"] is None
@@ -74,16 +70,18 @@ def test_clients_recognize_a_conversation_that_is_longer_than_the_context(
 
 
 def test_a_stop_sequence_is_named(tiny_server: RunningServer) -> None:
-    text = chat_text(tiny_server, max_tokens=40)
+    text = tiny_server.text("hello there", max_tokens=24)
     stop = text[9:12]
     found = tiny_server.ask(
-        MESSAGES, {"messages": SAID, "max_tokens": 40, "stop_sequences": ["never said", stop]}
+        MESSAGES, {"messages": SAID, "max_tokens": 24, "stop_sequences": ["never said", stop]}
     ).json
     assert (found["stop_reason"], found["stop_sequence"]) == ("stop_sequence", stop)
     assert found["content"][0]["text"] == text[: text.index(stop)]
 
 
-def test_system_blocks_tools_and_results_reach_the_model(scripted_server: RunningServer) -> None:
+def test_system_blocks_tools_results_and_the_answers_beginning_reach_the_model(
+    scripted_server: RunningServer,
+) -> None:
     messages = [
         {"role": "user", "content": [{"type": "text", "text": "what "}, {"type": "text", "text": "now"}]},
         {
@@ -106,6 +104,9 @@ def test_system_blocks_tools_and_results_reach_the_model(scripted_server: Runnin
     text = found["content"][0]["text"]
     assert text.startswith("be brief|what now||rain|echo") and '{"city": "Rom"}' in text
     assert found["stop_reason"] == "end_turn"
+    begun = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
+    found = scripted_server.ask(MESSAGES, {"messages": begun, "max_tokens": 100}).json
+    assert found["content"][0]["text"].startswith("echo|It is|")
 
 
 def test_an_answer_that_the_context_ends_says_so(scripted_server: RunningServer) -> None:
@@ -123,12 +124,6 @@ def test_images_in_what_a_tool_gave_are_refused_in_the_words_that_claude_code_ta
     asked = {"messages": [{"role": "user", "content": [given]}], "max_tokens": 9}
     answer = scripted_server.ask(MESSAGES, asked)
     assert answer.status == 400 and "Could not process image" in answer.error["message"]
-
-
-def test_an_answer_may_be_begun_by_the_client(scripted_server: RunningServer) -> None:
-    said = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
-    found = scripted_server.ask(MESSAGES, {"messages": said, "max_tokens": 100}).json
-    assert found["content"][0]["text"].startswith("echo|It is|")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +153,7 @@ def test_anthropics_errors_have_their_types(scripted_server: RunningServer) -> N
 
 def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
     asked = {"seed": 3, "temperature": 0.9}
-    text = chat_text(tiny_server, **asked, max_tokens=12)
+    text = tiny_server.text("hello there", **asked, max_tokens=12)
     asked["max_output_tokens"] = 12
     part = {"type": "input_text", "text": "hello there"}
     for given in ("hello there", [{"role": "user", "content": [part]}]):
@@ -208,7 +203,7 @@ def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningSer
     "change",
     [
         {"previous_response_id": "resp_1"}, {"background": True}, {"input": []},
-        {"text": {"format": {"type": "json_schema"}}}, {"input": [{"type": "item_reference", "id": "x"}]},
+        {"text": {"format": {"type": "json_schema"}}},
         {"input": [{"role": "tool", "content": "x"}]}, {"tool_choice": "required"}, {"conversation": "c"},
         {"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]},
     ],

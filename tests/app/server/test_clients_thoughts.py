@@ -46,6 +46,8 @@ def test_anthropics_client_gets_it_as_a_block_if_it_asks_for_it(scripted_server:
             blocks: list[Any] = [block.to_dict() for block in message.content]
             assert [block["type"] for block in blocks] == ["thinking", "text", "tool_use", "tool_use"]
             assert (blocks[0]["thinking"], blocks[1]["text"]) == (THOUGHT, TEXT) and blocks[0]["signature"]
+            assert [(call["name"], call["input"]) for call in blocks[2:]] == [("weather", {"x": 1})] * 2
+            assert message.stop_reason == "tool_use"
         given = [{"type": "tool_result", "tool_use_id": call["id"], "content": "42"} for call in blocks[2:]]
         given.append({"type": "text", "text": "echo"})
         answered = {"role": "assistant", "content": blocks}

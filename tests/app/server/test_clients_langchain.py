@@ -19,7 +19,7 @@ def test_langchain_gets_the_texts_that_others_get_whole_streamed_in_a_batch_and_
 
     asked = {"seed": 3, "temperature": 0.9, "max_tokens": 12}
     said: list[Any] = ["hello there", "the small model"]
-    texts = [tiny_server.chat(each, **asked).json["choices"][0]["message"]["content"] for each in said]
+    texts = [tiny_server.text(each, **asked) for each in said]
     chat = ChatOpenAI(**settings(tiny_server, model="target", **asked))
     assert chat.invoke(said[0]).content == texts[0]
     assert "".join(str(piece.content) for piece in chat.stream(said[0])) == texts[0]

@@ -1,0 +1,104 @@
+"""A server that loads its pair, fails to, or ends."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from app.engine.events import TurnEnded
+from app.engine.protocol import Answered, AnswerFailed
+from app.engine.server_client import ServerClient
+from app.shell.errors import BadInput
+from mlx_spec.types import Options
+from tests.app.server import scripted_server
+from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
+from tests.app.server.test_chat_over_http import ask, is_text, until, until_last
+
+
+def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a_request_is_logged(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path, ["slow to load", "2"], program=SCRIPTED, loads=False) as server:
+        health = server.ask("/health")
+        assert health.status == 503 and health.json == {"status": "loading"}
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(server.chat, "secret words, echo")
+            server.wait_for("num_requests_running", 1)
+            (tmp_path / "load").touch()
+        assert waiting.result().status == 200 and server.ask("/health").json == {"status": "ok"}
+        server.ask(CHAT, b'{"messages": [{"role": "user", "content": "more secret words"')
+        server.chat("secret words", n=99)
+        server.chat("refuse")
+        server.ask("/v1/models", headers={"Origin": "http://secret.example"})
+        chat = ServerClient(server.url)
+        chat.send(ask(1, "slow", Options(max_tokens=10_000)))
+        until(chat, is_text)
+        with server.asking(CHAT, chat_body("slow", stream=True)) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            began = time.monotonic()
+            assert server.end(signal.SIGTERM) == 0
+            assert time.monotonic() - began < 8
+            assert b"shutting down" in b"".join(iter(lambda: connection.recv(1_000_000), b""))
+    *_, last = until_last(chat, 1)
+    match last:
+        case Answered(1, TurnEnded() as ended):
+            assert ended.finish_reason == "cancelled"
+        case _:
+            assert isinstance(last, AnswerFailed)
+    with pytest.raises(BadInput, match="No server answers at .*mlx-spec serve"):
+        chat.pair_name()
+    chat.close()
+    assert server.lines[-1] == "Stopped.\n", server.lines
+    assert len([line for line in server.lines if "cached), " in line]) == 3
+    assert [line for line in server.lines if line.startswith("4")] == [
+        f"400: POST {CHAT} (invalid_json)\n",
+        f"400: POST {CHAT} (n)\n",
+        f"400: POST {CHAT}\n",
+        "403: GET /v1/models (origin_not_allowed)\n",
+    ]
+    assert not [line for line in server.lines if "secret" in line or "target" in line]
+    assert "secret" not in (tmp_path / "engine.log").read_text()
+
+
+@pytest.fixture
+def ends_in_time() -> Iterator[None]:
+    """A server in this process is ended after 20 seconds."""
+    timer = threading.Timer(20, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    yield
+    timer.cancel()
+
+
+@pytest.mark.usefixtures("ends_in_time")
+def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(BadInput, match="mlx-spec pull absent"):
+        scripted_server.serve("absent", monkeypatch.setattr)
+
+
+@pytest.mark.usefixtures("ends_in_time")
+def test_on_one_of_several_macs_the_engines_death_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_RANK", "0")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = RunningServer(cast("Any", None), f"http://127.0.0.1:{port}")
+    statuses: list[int] = []
+
+    def crash() -> None:
+        server.wait_until_loaded()
+        statuses.append(server.chat("crash").status)
+
+    asking = threading.Thread(target=crash)
+    asking.start()
+    with pytest.raises(BadInput, match="Start all of them again."):
+        scripted_server.serve("scripted", monkeypatch.setattr, port=port)
+    asking.join(20)
+    assert statuses == [503]
