@@ -23,6 +23,7 @@ from mlx_spec.types import Options
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
+from tests.app.tui.drawing import draw_only_what_is_read
 from tests.app.tui.engine_thread import ThreadedClient
 from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
@@ -46,6 +47,13 @@ def _styles_are_parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _drawn_when_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual draws after every change, a third of what a test costs; most read what they look at."""
+    if not any(request.node.get_closest_marker(name) for name in ("drawn", "slow")):
+        draw_only_what_is_read(monkeypatch)
 
 
 @pytest.fixture

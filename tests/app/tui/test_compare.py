@@ -21,9 +21,9 @@ from models.paths import data_folder
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
-async def compared(chat: Chat) -> tuple[CompareScreen, Record]:
-    """Run a comparison to its end."""
-    await chat.press("f5")
+async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record]:
+    """Run a comparison to its end, with F5 if no command starts it."""
+    await (chat.type(command) if command else chat.press("f5"))
     screen = await chat.reached(CompareScreen)
     await chat.until(lambda: screen.record is not None)
     assert screen.record is not None

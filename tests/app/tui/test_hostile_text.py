@@ -23,6 +23,8 @@ from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.models.hub_server import HostedModel, HubServer
 
+pytestmark = pytest.mark.drawn
+
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f[red]x[/red] [/bad]"
 """Sets the title, clears the screen, colours what follows, turns the line around; and is wrong markup."""
 

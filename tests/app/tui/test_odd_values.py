@@ -11,6 +11,8 @@ from app.tui.widgets.notices import LONGEST, Notice
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.odd_values import odd_values
 
+pytestmark = pytest.mark.drawn
+
 NO_SENTENCE = re.compile(r"Traceback|\bErrno\b|\w+Error\b|<class|sys\.|codec can't")
 
 

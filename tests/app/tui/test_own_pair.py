@@ -9,7 +9,6 @@ from app.tui.screens.own_pair import OwnPairScreen
 from models.pairs.catalogue import all_pairs, find
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.conftest import FIRST
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
 from tests.models.hub_server import HubServer
 from tests.models.tiny_models import make_pair

@@ -22,7 +22,6 @@ from models.speed.fit import Fit
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.conftest import FIRST, SECOND
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
 from tests.models.hub_server import HubServer
 

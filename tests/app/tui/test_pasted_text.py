@@ -4,7 +4,6 @@ from textual.events import Paste
 
 from app.tui.widgets.prompt import LONGEST_LINES, AttachmentList
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 LONG = "".join(f"line {number}\n" for number in range(100))
 

@@ -15,7 +15,6 @@ from models.speed.chips import find_chip
 from models.speed.machine import Machine
 from tests.app.scripted_engine import HELD
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pictured import check_picture
 
 SIZE = (80, 24)

@@ -13,7 +13,6 @@ from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 
 async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(

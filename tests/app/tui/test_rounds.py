@@ -16,7 +16,6 @@ from app.tui.screens.totals import TotalsScreen, rows
 from app.tui.widgets.token_text import round_sentence, round_text
 from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 
 def drafted(accepted: int, own: str = "!", seconds: float = 0.03) -> DraftRound:

@@ -19,7 +19,6 @@ from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.test_chat import TEXT
 
 

@@ -19,7 +19,6 @@ from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.test_saved_chats import put, texts
 from tests.app.tui.test_transcript import long_chat
 

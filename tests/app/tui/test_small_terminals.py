@@ -11,7 +11,6 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import draw_only_what_is_read
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
 
@@ -30,10 +29,7 @@ def list_width(chat: Chat) -> int:
     return chat.app.screen.query_one(OptionList).region.width
 
 
-async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw_only_what_is_read(monkeypatch)
+async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 10)) as chat:
         press = chat.press
         await press("slash", "t", "e")
@@ -71,10 +67,7 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
-async def test_in_forty_columns_lists_have_all_of_them(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draw_only_what_is_read(monkeypatch)
+async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
         await chat.press("f6")
@@ -89,6 +82,7 @@ async def test_in_forty_columns_lists_have_all_of_them(
         await chat.shows("left empty, one that fits")
 
 
+@pytest.mark.drawn
 async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_may_get_narrow_under_the_help(
     open_chat: OpenChat,
 ) -> None:

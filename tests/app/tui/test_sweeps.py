@@ -13,10 +13,10 @@ from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat, keys_shown
-from tests.app.tui.drawing import draw_only_what_is_read
 from tests.app.tui.test_compare import compared
 
 
+@pytest.mark.drawn
 async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -68,9 +68,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
 
 
 async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
-    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    draw_only_what_is_read(monkeypatch)
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))

@@ -6,7 +6,6 @@ import pytest
 
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.test_compare import compared
 from tests.app.tui.test_saved_chats import saved, texts
 

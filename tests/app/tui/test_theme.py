@@ -35,7 +35,6 @@ from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from models.speed.machine import Machine
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 from tests.app.tui.pairs_driver import open_pairs
 from tests.models.hub_server import HostedModel, HubServer
 

@@ -8,7 +8,6 @@ from app.tui.widgets.message import UserMessage
 from app.tui.widgets.transcript import BATCH, KEPT
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 TURNS = 1000
 

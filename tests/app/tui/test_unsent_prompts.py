@@ -8,7 +8,6 @@ from app.chat.past_prompts import PastPrompts
 from app.history.store import History
 from app.history.unsent import Unsent, unsent
 from tests.app.tui.chat_driver import Chat, OpenChat
-from tests.app.tui.drawing import drawn_when_read  # noqa: F401
 
 MARK = "not sent yet"
 
