@@ -1,6 +1,7 @@
 """The draft length of several texts in simulated time: costs by batch size, texts and noise are given."""
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ TOKENS, ANSWER = 400, 96
 """Tokens written at each place, and of a text before the next one takes its place."""
 
 
+@cache
 def passes(curve: str, rows: int) -> float:
     points = CURVES[curve]
     return float(np.interp(rows, list(points), list(points.values())))
@@ -93,8 +95,8 @@ def played(curve: str, texts: int, kind: str, seed: int, measured: bool) -> floa
     return written(curve, texts, answers, None, seed) / written(curve, texts, answers, planner, seed)
 
 
-def mean(curve: str, texts: int, kind: str, measured: bool = True) -> float:
-    return float(np.mean([played(curve, texts, kind, seed, measured) for seed in range(1, 5)]))
+def mean(curve: str, texts: int, kind: str, measured: bool = True, seeds: int = 2) -> float:
+    return float(np.mean([played(curve, texts, kind, seed, measured) for seed in range(1, 1 + seeds)]))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_batches_are_never_slower_than_plain_ones(curve: str, kind: str, texts: 
     ("curve", "texts", "least"), [("this CPU", 2, 1.3), ("this CPU", 16, 1.02), ("M3 Max", 8, 1.5)]
 )
 def test_drafts_that_pay_at_a_size_are_found(curve: str, texts: int, least: float):
-    assert mean(curve, texts, "0.90") >= least
+    assert mean(curve, texts, "0.90", seeds=4) >= least
 
 
 def test_a_size_where_no_length_pays_is_left_plain_though_its_neighbours_are_not():
@@ -145,8 +147,9 @@ def together(curve: str, texts: int) -> float:
     return plain / auto
 
 
-@pytest.mark.parametrize("curve", CURVES)
-@pytest.mark.parametrize("texts", [4, 8, 16])
+@pytest.mark.parametrize(
+    ("curve", "texts"), grid(CURVES, (4, 8, 16), usual=[("this CPU", 16), ("M3 Max", 4), ("flat", 8)])
+)
 def test_a_text_that_accepts_nothing_does_not_wait_for_the_others(curve: str, texts: int):
     assert together(curve, texts) >= 0.97
 
@@ -184,4 +187,4 @@ def test_without_costs_of_its_own_and_a_budget_a_size_would_be_slower(monkeypatc
     monkeypatch.setattr(Costs, "together", lambda self, texts: self)
     monkeypatch.setattr(Costs, "learn", lambda *_: "none")  # other sizes keep them as they were
     monkeypatch.setattr(Budget, "left", 1e9)
-    assert not all(mean(curve, 4, "0.50") >= 0.97 for curve in CURVES)
+    assert mean("M3 Max", 4, "0.50") < 0.97
