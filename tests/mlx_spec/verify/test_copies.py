@@ -63,11 +63,11 @@ def test_a_head_proposes_for_each_position_what_its_shadow_draft_guesses_there()
 def test_a_text_that_repeats_itself_is_drafted_by_a_head_that_knows_nothing(monkeypatch):
     engine = Engine(target(), [EagleDrafter(head_for(target(), tokens=KNOWN))], context_limit=400)
     ids = prompt(5, 3) * 8
-    plain = text(engine, ids, max_tokens=60, drafter="none")
+    plain = text(engine, ids, max_tokens=24, drafter="none")
 
     def accepted() -> int:
         engine.forget()
-        rounds = list(engine.generate(ids, Options(max_tokens=60, drafter="eagle", draft_length=3)))
+        rounds = list(engine.generate(ids, Options(max_tokens=24, drafter="eagle", draft_length=3)))
         assert tokens(rounds) == plain
         return sum(each.accepted for each in rounds)
 

@@ -69,8 +69,11 @@ def test_mutant_noise_that_depends_on_the_draft_length_is_caught(monkeypatch):
 def test_the_same_seed_repeats_itself_for_token_and_block():
     engine, ids = engine_of(one_layer(), nearly(one_layer), context_limit=2048), prompt(12, 3)
     for rule in ("token", "block"):
-        once = text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED)
-        assert text(engine, ids, drafter="model", draft_length=3, verify=rule, **SAMPLED) == once
+        once, again = (
+            text(engine, ids, drafter="model", draft_length=3, verify=rule, **{**SAMPLED, "max_tokens": 12})
+            for _ in range(2)
+        )
+        assert once == again
 
 
 @pytest.mark.parametrize(
@@ -95,6 +98,8 @@ VOCAB, TOKENS = 6, 3
 TRIALS = 256
 """Of this many texts, a loop that redraws from p deviates by 12.5 on average (standard deviation 3.6, from
 its distribution in 1,500 texts); an honest one by more than 4 once in 700 times."""
+FEW = 160
+"""Of so many the other mutants here deviate by 17 or more, an honest loop by more than 4 once in 300."""
 
 
 def joint_distribution(model, ids: list[int], options: Options) -> dict[tuple[int, ...], float]:
@@ -131,7 +136,7 @@ def few_tokens(seed: int) -> nn.Module:
 def deviation(
     rule: str,
     drafter: str,
-    trials: int = TRIALS,
+    trials: int = FEW,
     draft: nn.Module | None = None,
     at_once: int = 16,
     more: Sequence[Drafter] = (),
@@ -166,7 +171,8 @@ def deviation(
     ),
 )
 def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule, drafter, at_once):
-    assert deviation(rule, drafter, at_once=at_once) < 4
+    trials = TRIALS if drafter == "model" else FEW
+    assert deviation(rule, drafter, trials, at_once=at_once) < 4
 
 
 def test_mutant_trees_whose_rows_all_share_their_noise_are_caught(monkeypatch):
@@ -182,7 +188,7 @@ def test_mutant_trees_whose_rows_all_share_their_noise_are_caught(monkeypatch):
 
 def test_mutant_loop_that_redraws_from_p_is_caught(monkeypatch):
     monkeypatch.setattr(rules, "bonus_weights", lambda q, p, accepted, weight: p[accepted])
-    assert deviation("token", "model") > 6
+    assert deviation("token", "model", TRIALS) > 6
 
 
 def with_weight(value: float, model: nn.Module) -> nn.Module:
@@ -221,10 +227,10 @@ def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
     for rule, extra in (
         ("coupled", {}), ("coupled", hot), ("token", {}), ("token", hot), ("block", hot), ("block", cold),
     ):  # fmt: skip
-        options = {"max_tokens": 12, "verify": rule, **extra}
+        options = {"max_tokens": 6, "verify": rule, **extra}
         rounds = list(engine.generate(ids, Options(drafter="model", draft_length=3, **options)))
         assert all(0 <= t < VOCABULARY for r in rounds for t in (*r.drafted, *r.tokens))
-        assert sum(len(r.tokens) for r in rounds) == 12
+        assert sum(len(r.tokens) for r in rounds) == 6
         if rule == "coupled" or extra is not hot:
             assert tokens(rounds) == text(engine, ids, drafter="none", **options)
 
@@ -273,7 +279,7 @@ def test_a_copy_that_ends_in_the_middle_of_a_draft_changes_nothing(rule):
     engine, ids = engine_of(one_layer(), context_limit=2048), prompt(20, 3)
     options = {**SAMPLED, "verify": rule}
     wanted, shorter = text(engine, ids, drafter="none", **options), 0
-    for known in range(3, 23, 4):
+    for known in range(3, 19, 4):
         document = [*ids[-4:], *wanted[:known]]
         asked = Options(drafter="lookup", draft_length=8, **options)
         rounds = list(engine.generate(ids, asked, documents=[document]))
