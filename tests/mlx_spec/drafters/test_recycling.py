@@ -25,7 +25,7 @@ def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, leng
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)
     for seed in (1, 2):  # the second answer begins with the table of the first
         ids = prompt(6, seed)
-        options = {"max_tokens": 50, "temperature": temperature, "seed": seed}
+        options = {"max_tokens": 30, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
         assert length is None or temperature or sum(r.accepted for r in rounds) > 10
@@ -88,11 +88,8 @@ def test_three_texts_share_the_table_and_are_those_of_single_runs():
 
 
 def test_its_table_is_evaluated_in_rounds_of_others_and_not_left_as_a_graph():
-    target = settled(tiny_llama(0), 0)
-    drafter = RecyclingDrafter()
-    engine = Engine(target, [LookupDrafter(), drafter], context_limit=2000)
-    memory = []
-    for _ in range(3):
-        list(engine.generate(prompt(6, 1), Options(max_tokens=120, drafter="auto", draft_length=None)))
-        memory.append(mx.get_active_memory())
-    assert memory[2] <= memory[1] * 1.05
+    target = settled(tiny_llama(0), 0, spread=0.7)
+    engine = Engine(target, [LookupDrafter(), RecyclingDrafter()], context_limit=2000)
+    rounds = engine.generate(prompt(6, 1), Options(max_tokens=60, drafter="auto", draft_length=3))
+    memory = [mx.get_active_memory() for read in rounds if read.drafter == "lookup"]
+    assert len(memory) > 9 and memory[-1] < memory[3] * 1.01
