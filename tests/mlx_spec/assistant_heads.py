@@ -84,7 +84,7 @@ def trained(
                     found += nn.losses.cross_entropy(head.centroids(states)[:, 0], own, reduction="mean")
         return found
 
-    fitted(head, loss, rounds, 4e-3)
+    fitted(head, loss, rounds, 8e-3)
     return head
 
 

@@ -109,7 +109,7 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
     engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
-    options = {"max_tokens": 12 if kind == "digits" else 24, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 9 if kind == "digits" else 18, "temperature": temperature, "seed": 2}
     for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
@@ -140,7 +140,7 @@ def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_
 def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_told():
     known, unclear = mirrored(), mirrored()
     unclear.one, unclear.another = nn.Linear(32, VOCAB), nn.Linear(32, VOCAB)
-    options, drafted = Options(max_tokens=24, drafter="foreign", draft_length=3), []
+    options, drafted = Options(max_tokens=10, drafter="foreign", draft_length=3), []
     for model in (known, unclear):
         engine = engine_with(ByVocabulary(model, Mapped()))
         drafted.append([each.drafted for each in engine.generate(prompt(30, 3), options)])
@@ -148,7 +148,7 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
     assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
 
 
-@pytest.mark.parametrize(("kind", "count"), [("text", 40), ("digits", 12)])
+@pytest.mark.parametrize(("kind", "count"), [("text", 32), ("digits", 9)])
 def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind, count):
     drafter: Any = KINDS[kind]()
     engine, ids = engine_with(drafter), prompt(30, 3)
@@ -179,7 +179,7 @@ def stale(self: ForeignDrafter, texts: list[list[int]], honest: Any = ForeignDra
 def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
     monkeypatch.setattr(ForeignDrafter, "_read", stale)
     with pytest.raises(AssertionError):
-        test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text", 40)
+        test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text", 32)
 
 
 @pytest.mark.parametrize("kind", ["vocabulary", "digits"])
@@ -223,8 +223,8 @@ class Wild(Digits):
 )
 def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_one(drafter):
     engine, ids = engine_with(drafter), prompt(12, 1)
-    assert text(engine, ids, max_tokens=24, drafter="foreign", draft_length=3) == reference(
-        engine.target.model, ids, 24
+    assert text(engine, ids, max_tokens=12, drafter="foreign", draft_length=3) == reference(
+        engine.target.model, ids, 12
     )
 
 
@@ -255,4 +255,4 @@ def test_a_recurrent_draft_is_refused():
 
 def test_a_long_text_is_read_in_chunks_and_drafted_in_step(monkeypatch):
     monkeypatch.setattr(foreign, "LONG_LAG", 4)
-    test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text", 40)
+    test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text", 32)

@@ -60,19 +60,18 @@ def stores(kind: str, answer: list[int]) -> list[list[int]]:
         (0.0, 0.8),
         (1, 7, None),
         usual=[
-            ("right", 0.0, 7), ("right", 0.8, None), ("right", 0.8, 7), ("wrong", 0.8, 7), ("wrong", 0.0, 1),
-            ("another vocabulary", 0.0, None), ("another vocabulary", 0.8, 7),
+            ("right", 0.0, None), ("right", 0.8, 7), ("wrong", 0.8, 7), ("another vocabulary", 0.0, 1),
         ],
     ),
 )  # fmt: skip
 def test_text_is_the_plain_one_whatever_the_store_holds(kind, temperature, length):
-    options = {"max_tokens": 40, "temperature": temperature, "seed": 3}
+    options = {"max_tokens": 30, "temperature": temperature, "seed": 3}
     wanted = text(Engine(TARGET, context_limit=400), IDS, **options)
     engine = Engine(TARGET, [LookupDrafter(), drafter_of(stores(kind, wanted))], context_limit=400)
     for drafter in ("grounded", "auto"):
         rounds = list(engine.generate(IDS, Options(drafter=drafter, draft_length=length, **options)))
         assert tokens(rounds) == wanted
-        assert drafter == "auto" or (kind, length) != ("right", 7) or len(rounds) < 15, "the answer is there"
+        assert drafter == "auto" or (kind, length) != ("right", 7) or len(rounds) < 12, "the answer is there"
 
 
 def test_three_texts_copy_each_from_what_it_needs():

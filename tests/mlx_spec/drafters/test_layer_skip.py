@@ -36,7 +36,7 @@ KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [0]}
 )
 def test_text_is_the_plain_one_at_every_length(name, temperature):
     target, ids = ARCHITECTURES[name](0), prompt(40, 3)
-    options = {"max_tokens": 40, "temperature": temperature, "seed": 2}
+    options = {"max_tokens": 24, "temperature": temperature, "seed": 2}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
     accepted = set()
@@ -51,10 +51,10 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
 def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
     target = tiny_llama(0, layers=2, dim=128, heads=2)
     engine = Engine(target, [LayerSkipDrafter(target, [0])], context_limit=600, kv_bits=bits)
-    plain, ids = Engine(target, context_limit=600, kv_bits=bits), prompt(230, 1)
+    plain, ids = Engine(target, context_limit=600, kv_bits=bits), prompt(246, 1)
     for turn in range(2):  # over a border where buffers grow
-        out = text(engine, ids, max_tokens=30, draft_length=3)
-        assert out == text(plain, ids, max_tokens=30)
+        out = text(engine, ids, max_tokens=14, draft_length=3)
+        assert out == text(plain, ids, max_tokens=14)
         ids = ids + out + prompt(3, turn)
     ragged(engine, "layer_skip")
 
@@ -88,11 +88,11 @@ def test_the_first_layers_alone_are_the_early_exit_of_the_target():
 def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
     target: Any = tiny_llama(0)
     ids = prompt(20, 1)
-    raw, wanted = target.layers[0], reference(target, ids, 40)
+    raw, wanted = target.layers[0], reference(target, ids, 16)
     head = Head(0, mx.random.normal((32, VOCAB), key=mx.random.key(1)))
     engine = Engine(target, [LayerSkipDrafter(target, [0]), head], context_limit=400)
     for drafter in ("layer_skip", "head", "auto"):
-        assert text(engine, ids, max_tokens=40, drafter=drafter, draft_length=2) == wanted
+        assert text(engine, ids, max_tokens=16, drafter=drafter, draft_length=2) == wanted
     view: Any = with_layers(target, [0])
     assert target.layers[0] is not raw and view.layers[0] is raw
 

@@ -35,7 +35,7 @@ ROOM = {"medusa": 4, "peagle": 3, "dflash": 4, "dflash2": 4, "dspark": 5}
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance_and_the_text_is_the_plain_one(
     name, length
 ):
-    learnt, count = LEARNT[name], 2 * LENGTH
+    learnt, count = LEARNT[name], LENGTH + 12
     engine = learnt.engine()
     rounds = proposed(engine, PROMPT, name, max_tokens=count, draft_length=length)
     written = [*rounds[-1].before, *rounds[-1].read.tokens][len(PROMPT) :]
@@ -67,7 +67,7 @@ def rate(rounds: list[Proposed]) -> float:
 )
 def test_the_text_drawn_with_a_seed_is_that_of_plain_decoding(name, length):
     engine = LEARNT[name].engine()
-    options = {"max_tokens": 24, "temperature": 0.8, "seed": SEED}
+    options = {"max_tokens": 16, "temperature": 0.8, "seed": SEED}
     drafted = list(engine.generate(PROMPT, Options(drafter=name, draft_length=length, **options)))
     assert tokens(drafted) == text(engine, PROMPT, drafter="none", **options)
     assert any(r.accepted for r in drafted) and any(r.accepted < len(r.drafted) for r in drafted)
@@ -82,16 +82,16 @@ def test_the_text_drawn_with_a_seed_is_that_of_plain_decoding(name, length):
     ),
 )
 def test_it_drafts_under_the_other_rules_too(name, rule):
-    options = Options(max_tokens=24, temperature=0.8, verify=rule, drafter=name, draft_length=3)
-    assert len(tokens(LEARNT[name].engine().generate(PROMPT, options))) == 24
+    options = Options(max_tokens=8, temperature=0.8, verify=rule, drafter=name, draft_length=3)
+    assert len(tokens(LEARNT[name].engine().generate(PROMPT, options))) == 8
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
 def test_a_second_turn_goes_on_with_what_was_read(name):
     learnt = LEARNT[name]
     engine = learnt.engine()
-    first = text(engine, PROMPT, max_tokens=20, drafter=name, draft_length=3)
-    for longer in (PROMPT + first[:12] + prompt(7, 3), PROMPT[:5]):
+    first = text(engine, PROMPT, max_tokens=12, drafter=name, draft_length=3)
+    for longer in (PROMPT + first[:8] + prompt(7, 3), PROMPT[:5]):
         assert learnt.all_right(engine, longer, max_tokens=12, draft_length=3)
 
 

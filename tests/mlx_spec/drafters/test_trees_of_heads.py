@@ -39,7 +39,7 @@ def branching(name: str, size: int = 7) -> Any:
     ),
 )  # fmt: skip
 def test_trees_change_no_text_and_are_accepted_more_often_than_chains(name, size, temperature, depth):
-    engine, options = branching(name, size), {"max_tokens": 40, "temperature": temperature, "seed": SEED}
+    engine, options = branching(name, size), {"max_tokens": 24, "temperature": temperature, "seed": SEED}
     asked = Options(drafter=name, draft_length=depth, **options)
     grown = list(engine.generate(PROMPT, asked))
     assert tokens(grown) == text(engine, PROMPT, drafter="none", **options)
@@ -84,8 +84,8 @@ def test_a_tree_has_the_likeliest_nodes_of_all_trees_of_its_size(nodes, depth):
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_they_are_drafted_under_the_other_rules_too(rule):
-    options = Options(max_tokens=24, temperature=0.8, verify=rule, drafter="medusa", draft_length=3)
-    assert len(tokens(branching("medusa").generate(PROMPT, options))) == 24
+    options = Options(max_tokens=8, temperature=0.8, verify=rule, drafter="medusa", draft_length=3)
+    assert len(tokens(branching("medusa").generate(PROMPT, options))) == 8
 
 
 def test_three_ragged_texts_with_trees_are_those_of_single_runs():
