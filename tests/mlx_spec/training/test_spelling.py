@@ -31,7 +31,7 @@ def test_a_new_model_learns_to_spell(tmp_path) -> None:
     texts = [spelled(Text([0, 1] * 20, 1, True), SPELLING) for _ in range(3)]
     study.write(tmp_path / "texts.safetensors", texts)
     args = ModelArgs("llama", 32, 1, 64, 2, 1e-5, 10)
-    fit = Fit(learner(new_model(args), 10, 10, 1.0), [tmp_path / "texts.safetensors"], 8000, tmp_path / "fit")
+    fit = Fit(learner(new_model(args), 10, 10, 1.0), [tmp_path / "texts.safetensors"], 6000, tmp_path / "fit")
     fit.run(lambda _: None)
     assert fit.acceptance(texts)[0] > 0.95
     assert new_model(args).model.embed_tokens.weight.dtype == mx.float32
