@@ -35,7 +35,7 @@ def example() -> Drafter:
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
-    options = {"max_tokens": 50, "temperature": temperature, "seed": 1}
+    options = {"max_tokens": 30, "temperature": temperature, "seed": 1}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [example()], context_limit=400)
     rounds = list(engine.generate(ids, Options(drafter="bigram", draft_length=4, **options)))
@@ -141,13 +141,13 @@ def test_a_tree_that_hangs_on_rows_it_does_not_have_costs_speed_only(parent):
 )
 def test_a_candidate_of_any_limit_can_be_chosen_from(candidate, longest):
     target, ids = one_layer(0), prompt(9, 1)
-    wanted, found = reference(target, ids, 160), []
+    wanted, found = reference(target, ids, 80), []
     right = Given(lambda n: Draft.padded([(wanted + [0] * n)[len(found) : len(found) + n]]), **candidate)
     engine = Engine(target, [right], context_limit=400)
     by_length = {k: RoundCost(0.001 + k * 1e-6, seen=8) for k in range(1, 32)}
     engine.controller.costs = Costs(RoundCost(0.001, seen=8), {"given": by_length})
     drafted = {0}
-    for read in engine.generate(ids, Options(max_tokens=160)):
+    for read in engine.generate(ids, Options(max_tokens=80)):
         found += read.tokens
         drafted.add(len(read.drafted))
     assert found == wanted and max(drafted) == longest

@@ -53,7 +53,7 @@ def test_caches_after_many_rollbacks_equal_a_fresh_prefill(name, bits):
     make = quantizable if bits else ARCHITECTURES[name]
     engine = engine_of(make(0), nearly(make, noise=0.1), context_limit=2048, kv_bits=bits)
     ids = prompt(13, 2)
-    whole = ids + text(engine, ids, max_tokens=40, drafter="model", draft_length=4)
+    whole = ids + text(engine, ids, max_tokens=28, drafter="model", draft_length=4)
     target, draft = engine.target, draft_model(engine)
     assert list(target.texts[0]) == whole and target.seen[0] >= len(whole) - 1
     assert draft.seen[0] >= len(whole) - 4
@@ -71,9 +71,9 @@ def rows_left(buffer: Buffer, keys: mx.array, start) -> int:
 
 def test_a_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkeypatch):
     """A write past the end would corrupt memory: MLX checks no start that lives on the device."""
-    target, ids, margins = one_layer(), prompt(230, 3), []
+    target, ids, margins = one_layer(), prompt(240, 3), []
     engine = engine_of(target, nearly(one_layer), context_limit=4096)
-    wanted = reference(target, ids, 40)
+    wanted = reference(target, ids, 24)
 
     def checked(self, keys, values, start, end):
         HONEST_WRITE(self, keys, values, start, end)
@@ -81,7 +81,7 @@ def test_a_bucket_border_is_crossed_inside_capacity_with_rounds_in_flight(monkey
 
     monkeypatch.setattr(Buffer, "write", checked)
     for length in (1, 7):
-        assert text(engine, ids, max_tokens=40, drafter="model", draft_length=length) == wanted
+        assert text(engine, ids, max_tokens=24, drafter="model", draft_length=length) == wanted
     assert min(margins) < 8, "no write came near a border"
 
 
@@ -99,7 +99,7 @@ def test_mutant_capacity_bound_that_forgets_the_round_in_flight_is_caught(monkey
 def test_a_round_copies_no_cache():
     """Peak memory of rounds against the size of the caches they write to, the draft's at every step."""
     engine = engine_of(tiny_llama(0, dim=256), tiny_llama(0, layers=1, dim=256), context_limit=16384)
-    ids = prompt(3000, 1)
+    ids = prompt(1500, 1)
     text(engine, ids[:8], max_tokens=20, drafter="model", draft_length=6)
     engine.pretend_cached(ids)  # what the rows hold is no matter here
     rounds = engine.generate(ids, Options(max_tokens=160, drafter="model", draft_length=6))
@@ -148,7 +148,7 @@ def test_mutant_a_buffer_held_elsewhere_is_copied_and_shows_in_the_peak():
 def test_quantized_caches_give_the_same_text_drafted_or_not(make, bits):
     engine, ids = engine_of(make(0), nearly(make), context_limit=2048, kv_bits=bits), prompt(20, 5)
     wanted = text(engine, ids, max_tokens=30, drafter="none")
-    for drafter, length in (("model", 1), ("model", 3), ("auto", 5)):
+    for drafter, length in (("model", 3), ("auto", 5)):
         assert text(engine, ids, max_tokens=30, drafter=drafter, draft_length=length) == wanted
 
 

@@ -87,11 +87,11 @@ def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
 
 
 def test_graphs_are_kept_for_the_next_texts_but_not_all(monkeypatch):
-    monkeypatch.setattr(compiled, "KEPT", 20)
+    monkeypatch.setattr(compiled, "KEPT", 12)
     engine = engine_of(one_layer(0), one_layer(1), context_limit=3000)
     answers, built = [], []
-    for length in (20, 700, 20, 700, 20, 700, *range(300, 2400, 256), 20):
-        answers.append(text(engine, prompt(length, 1), max_tokens=60, **DRAFTED))
+    for length in (20, 700, 20, 700, 20, 700, *range(300, 1400, 256), 20):
+        answers.append(text(engine, prompt(length, 1), max_tokens=16, **DRAFTED))
         built.append(engine.graphs_built)
     assert answers[0] == answers[2] == answers[4] == answers[-1] and answers[1] == answers[3] == answers[5]
     # The second time a text's first pass is one token wide.

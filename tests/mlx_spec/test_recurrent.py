@@ -29,7 +29,7 @@ REPLAYED = ["mamba"]
 MORE = ["mamba2", "granitemoehybrid", "falcon_h1", "olmo_hybrid"]
 BOTH = pytest.mark.parametrize("name", ["lfm2", "mamba", pytest.param("qwen3_next", marks=pytest.mark.slow)])
 """One of each kind, and the one with slots of every kind."""
-TOKENS = 24
+TOKENS = 18
 DRAFTED = {"drafter": "model", "draft_length": 3, "max_tokens": TOKENS}
 IDS = prompt(13, 2)
 
@@ -93,7 +93,7 @@ def test_a_stop_anywhere_in_a_round_leaves_a_state_to_go_on_from(name):
     engine = pair(name)
     model, places = engine.target.model, set()
     wanted = reference(model, IDS, TOKENS)
-    for token in wanted[2:24:4]:
+    for token in wanted[2::4]:
         upto = wanted[: wanted.index(token) + 1]
         options = {**DRAFTED, "draft_length": 4, "stop_tokens": frozenset([token])}
         rounds = list(engine.generate(IDS, Options(**options)))
