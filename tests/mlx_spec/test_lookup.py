@@ -68,9 +68,9 @@ def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = engine_of(target, tiny_llama(1), context_limit=2048)
     ids = prompt(6, 1)
-    out = text(engine, ids, max_tokens=200)
+    out = text(engine, ids, max_tokens=120)
     assert longest_ending_seen_before(out) > 50, "the target does not repeat itself; choose another seed"
-    rounds = list(engine.generate(ids, Options(max_tokens=200, drafter="auto", draft_length=4)))
+    rounds = list(engine.generate(ids, Options(max_tokens=120, drafter="auto", draft_length=4)))
     assert tokens(rounds) == out
     stats = engine.stats(rounds)
     assert stats.rounds_by_drafter["lookup"] > 10 and stats.acceptance_rate > 0.3
@@ -79,10 +79,10 @@ def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
 def test_a_document_makes_its_copy_cheap():
     """The answer is in a document: lookup alone needs far fewer rounds than tokens."""
     engine, ids = engine_of(tiny_llama(0), context_limit=2048), prompt(6, 2)
-    out = text(engine, ids, max_tokens=80, drafter="none")
-    options = Options(max_tokens=80, drafter="lookup", draft_length=5)
+    out = text(engine, ids, max_tokens=60, drafter="none")
+    options = Options(max_tokens=60, drafter="lookup", draft_length=5)
     rounds = list(engine.generate(ids, options, documents=[ids + out]))
-    assert tokens(rounds) == out and len(rounds) < 30
+    assert tokens(rounds) == out and len(rounds) < 22
 
 
 @pytest.mark.parametrize("calls", [5, 45], ids=["while the prompt is read", "between two rounds"])

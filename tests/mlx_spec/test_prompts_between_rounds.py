@@ -52,7 +52,7 @@ def test_prompts_are_read_before_the_next_round_unless_somebody_reads_along(now,
     running = rows.add(prompt(5, 1), Options(max_tokens=300), streamed=streamed)
     while not running.rounds:
         rows.step()
-    joining = [rows.add(prompt(900, 2 + i), Options(max_tokens=5), streamed=False) for i in range(3)]
+    joining = [rows.add(prompt(600, 2 + i), Options(max_tokens=5), streamed=False) for i in range(3)]
     rounds, gaps = len(running.rounds), []
     while not all(text.begun for text in joining):
         before = now[0]
@@ -62,4 +62,4 @@ def test_prompts_are_read_before_the_next_round_unless_somebody_reads_along(now,
     assert (len(running.rounds) <= rounds + 1) != streamed
     while rows.busy:
         rows.step()
-    assert [len(text.tokens) for text in joining] == [905] * 3
+    assert [len(text.tokens) for text in joining] == [605] * 3

