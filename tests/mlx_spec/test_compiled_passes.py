@@ -51,7 +51,7 @@ def compiling(monkeypatch):
 
 def twice(engine: Engine, **options) -> list[list[int]]:
     """Two turns, past the length at which buffers grow."""
-    return [text(engine, prompt(225, 1), max_tokens=48, **options) for _ in range(2)]
+    return [text(engine, prompt(246, 1), max_tokens=16, **options) for _ in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_compiled_passes_give_the_same_text(make, kv_bits):
 def test_the_graph_of_a_pass_is_built_once_until_the_buffers_grow():
     """A round that builds one is not steady."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=1000)
-    length, built = 130, [0]
-    for read in engine.generate(prompt(130, 1), Options(max_tokens=300, **DRAFTED)):
+    length, built = 200, [0]
+    for read in engine.generate(prompt(200, 1), Options(max_tokens=300, **DRAFTED)):
         length += len(read.tokens)
         built.append(engine.graphs_built)
         if built[-1] > built[-2] and len(built) > 7:
@@ -102,9 +102,9 @@ def test_graphs_are_kept_for_the_next_texts_but_not_all(monkeypatch):
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
     """Else every pass would read the rows of the long one, and their memory would not be freed."""
     engine = engine_of(one_layer(0), one_layer(1), context_limit=2000)
-    wanted = text(engine, prompt(20, 2), max_tokens=40, **DRAFTED)
-    text(engine, prompt(700, 1), max_tokens=40, **DRAFTED)
-    assert text(engine, prompt(20, 2), max_tokens=40, **DRAFTED) == wanted
+    wanted = text(engine, prompt(20, 2), max_tokens=16, **DRAFTED)
+    text(engine, prompt(300, 1), max_tokens=16, **DRAFTED)
+    assert text(engine, prompt(20, 2), max_tokens=16, **DRAFTED) == wanted
     for model in (engine.target, draft_model(engine)):
         assert all(rows.shape[2] <= 128 for buffer in model.buffers for rows in buffer.arrays)
 
@@ -202,7 +202,7 @@ def test_drafts_of_one_pass_are_the_same_compiled(make):
         drafter.cached.compiles = compiles and drafter.cached.compiles
         assert drafter.cached.compiles is compiles
         engine = Engine(target(), [drafter], context_limit=1000)
-        options = Options(max_tokens=48, temperature=0.9, drafter=drafter.name, draft_length=3)
+        options = Options(max_tokens=24, temperature=0.9, drafter=drafter.name, draft_length=3)
         return [read.drafted for read in engine.generate(prompt(40, 1), options)]
 
     assert drafted(True) == drafted(False)
