@@ -46,7 +46,7 @@ def trained(texts: list[list[int]], rounds: int) -> EagleHead:
 def learn(head: nn.Module, batch: Batch, guesses: Callable[[], unroll.Guesses], rounds: int) -> None:
     """Train a head on a batch."""
     labels = mx.maximum(batch.labels, 0)
-    fitted(head, lambda: unroll.loss(guesses(), labels, batch.probs, batch.counted), rounds, 6e-3)
+    fitted(head, lambda: unroll.loss(guesses(), labels, batch.probs, batch.counted), rounds, 3e-3)
 
 
 @cache

@@ -151,7 +151,7 @@ def together(engine: Engine, prompts: list[list[int]], options: list[Options]) -
 def ragged(engine: Engine, drafter: str, draft_length: int = 3) -> int:
     """Check that three texts of different lengths are those of single runs. Returns accepted tokens."""
     prompts = [prompt(9, 1), prompt(20, 2), prompt(4, 3)]
-    sampled = [Options(max_tokens=n, seed=n, temperature=t) for n, t in ((12, 0.0), (5, 0.8), (14, 0.8))]
+    sampled = [Options(max_tokens=n, seed=n, temperature=t) for n, t in ((12, 0.0), (5, 0.8), (24, 0.8))]
     drafted = [replace(each, drafter=drafter, draft_length=draft_length) for each in sampled]
     found = together(engine, prompts, drafted)
     for ids, each, rounds in zip(prompts, sampled, found, strict=True):

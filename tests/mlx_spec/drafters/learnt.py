@@ -174,8 +174,8 @@ LEARNT = {
     each.name: each
     for each in (
         # Each step reads the row before, with float32's rounding.
-        Learnt("eagle", EagleDrafter, heads.target, heads.trained, 24, plain, eagle, close=1e-3),
-        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 20, plain, medusa),
+        Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle, close=1e-3),
+        Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 50, plain, medusa),
         Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 25, lambda kind, draft: kind(draft, MASK), pard),
         Learnt(
             "assistant", AssistantDrafter, assistant_heads.target, assistant_heads.trained, 15, plain,

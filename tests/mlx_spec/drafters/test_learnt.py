@@ -35,7 +35,7 @@ ROOM = {"medusa": 4, "peagle": 3, "dflash": 4, "dflash2": 4, "dspark": 5}
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance_and_the_text_is_the_plain_one(
     name, length
 ):
-    learnt, count = LEARNT[name], LENGTH + 12
+    learnt, count = LEARNT[name], 2 * LENGTH
     engine = learnt.engine()
     rounds = proposed(engine, PROMPT, name, max_tokens=count, draft_length=length)
     written = [*rounds[-1].before, *rounds[-1].read.tokens][len(PROMPT) :]
