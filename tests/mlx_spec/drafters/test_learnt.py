@@ -67,7 +67,7 @@ def rate(rounds: list[Proposed]) -> float:
 )
 def test_the_text_drawn_with_a_seed_is_that_of_plain_decoding(name, length):
     engine = LEARNT[name].engine()
-    options = {"max_tokens": 16, "temperature": 0.8, "seed": SEED}
+    options = {"max_tokens": 24, "temperature": 0.8, "seed": SEED}
     drafted = list(engine.generate(PROMPT, Options(drafter=name, draft_length=length, **options)))
     assert tokens(drafted) == text(engine, PROMPT, drafter="none", **options)
     assert any(r.accepted for r in drafted) and any(r.accepted < len(r.drafted) for r in drafted)
