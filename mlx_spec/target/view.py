@@ -78,20 +78,17 @@ class View:
         """The same for a tree: each row sees the text before the pass, and the rows it follows."""
         assert self.tree is not None
         rows, start = mx.arange(first, last), _column(self.at)
-        count = self.tree.visible.shape[-1]
-        place = mx.broadcast_to(
-            mx.clip(rows - start, 0, count - 1), (self.tree.depths.shape[0], last - first)
-        )
-        spread = mx.broadcast_to(place[:, None], (place.shape[0], count, last - first))
-        of_pass = ((rows >= start) & (rows < start + count))[:, None]
-        mask = mx.where(
-            of_pass, mx.take_along_axis(self.tree.visible, spread, axis=2), (rows < start)[:, None]
-        )
+        visible, depths = self.tree.visible, self.tree.depths
+        b, count = depths.shape
+        # No number of rows in it: numbers are part of compiled kernels, which would be built for each anew.
+        places = mx.broadcast_to(start - rows[:1] + mx.arange(count), (b, count))
+        before = mx.broadcast_to((rows < start)[:, None], (b, count, last - first))
+        mask = mx.put_along_axis(before, mx.broadcast_to(places[:, None], visible.shape), visible, axis=2)
         if window is None:
             return mask
-        depth = mx.take_along_axis(self.tree.depths, place, axis=1)
-        positions = mx.where(of_pass[:, 0], start + depth, rows)[:, None]
-        return mask & (positions > (start + self.tree.depths)[:, :, None] - window)
+        positions = mx.broadcast_to(rows, (b, last - first))
+        positions = mx.put_along_axis(positions, places, start + depths, axis=1)[:, None]
+        return mask & (positions > (start + depths)[:, :, None] - window)
 
     def _first(self) -> int:
         if self.buffer.window is None:

@@ -15,6 +15,9 @@ from mlx_spec.verify.batch import Proposer
 RIGHT = (0.0, 0.2, 0.5, 0.7)
 """How often a copy is right, by the tokens that match: 0, 1, 2, and 3 or more."""
 MATCH = len(RIGHT) - 1
+FAR = 2**28
+"""More than any text has tokens. A number of the capacity would be part of a compiled kernel: another one, built
+anew, for each capacity."""
 
 
 class Copying(Proposer):
@@ -76,7 +79,7 @@ def copies(
         size = size + alike
     places = mx.arange(capacity)
     known = places < length.reshape(-1, 1, 1)
-    best = mx.argmax(mx.where(known, size * capacity + places, -1), axis=-1)
+    best = mx.argmax(mx.where(known, size * FAR + places, -1), axis=-1)
     size = mx.take_along_axis(mx.where(known, size, 0), best[:, :, None], axis=-1)[:, :, 0]
     return mx.take_along_axis(tokens, best, axis=1), mx.array(RIGHT)[size]
 

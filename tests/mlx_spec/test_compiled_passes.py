@@ -3,7 +3,10 @@
 That takes most of a second for each kind of kernel, on a machine's first run: other models are slow tests.
 """
 
+import os
 import shutil
+import subprocess
+import sys
 from itertools import islice
 
 import mlx.core as mx
@@ -206,3 +209,51 @@ def test_drafts_of_one_pass_are_the_same_compiled(make):
         return [read.drafted for read in engine.generate(prompt(40, 1), options)]
 
     assert drafted(True) == drafted(False)
+
+
+KERNELS = """
+import sys
+from itertools import cycle
+from pathlib import Path
+
+import mlx.core as mx
+
+from mlx_spec.target import model
+
+model.COMPILES = True
+mx.enable_compile()
+
+from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.engine import Engine
+from mlx_spec.policy.plan import Fixed
+from tests.mlx_spec.heads import head_for, target
+from tests.mlx_spec.tiny_models import prompt, text
+
+
+class InTurn(Fixed):
+    turns = cycle(range(3))
+
+    def choose(self, candidates, length):
+        return candidates[next(self.turns)], self.length
+
+
+for length, depth in ((100, 3), (600, 3), (900, 4)):
+    engine = Engine(target(), [EagleDrafter(head_for(target()))], context_limit=2000)
+    engine.controller = InTurn(depth)
+    text(engine, prompt(length, 1), max_tokens=24, drafter="eagle")
+    print(len(list(Path(sys.argv[1]).rglob("*.cpp"))))
+"""
+
+
+@pytest.mark.slow
+def test_chains_and_trees_of_heads_have_the_same_kernels_for_every_length_of_text_and_draft(tmp_path):
+    """On a Mac and on other GPUs too, building one stops the answer."""
+    ran = subprocess.run(
+        [sys.executable, "-c", KERNELS, str(tmp_path)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, *others = map(int, ran.stdout.split())
+    assert first > 5 and set(others) == {first}
