@@ -80,7 +80,7 @@ class View:
         rows, start = mx.arange(first, last), _column(self.at)
         visible, depths = self.tree.visible, self.tree.depths
         b, count = depths.shape
-        # No number of rows in it: numbers are part of compiled kernels, which would be built for each anew.
+        # Without `count` as a number: it would be part of the compiled kernels, other ones for each count.
         places = mx.broadcast_to(start - rows[:1] + mx.arange(count), (b, count))
         before = mx.broadcast_to((rows < start)[:, None], (b, count, last - first))
         mask = mx.put_along_axis(before, mx.broadcast_to(places[:, None], visible.shape), visible, axis=2)

@@ -16,8 +16,8 @@ RIGHT = (0.0, 0.2, 0.5, 0.7)
 """How often a copy is right, by the tokens that match: 0, 1, 2, and 3 or more."""
 MATCH = len(RIGHT) - 1
 FAR = 2**28
-"""More than any text has tokens. A number of the capacity would be part of a compiled kernel: another one, built
-anew, for each capacity."""
+"""More than any text has tokens. The capacity in its place would be part of the compiled kernel: each capacity
+would build another one."""
 
 
 class Copying(Proposer):

@@ -173,7 +173,7 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
 
 
 def test_one_compiled_graph_reads_trees_of_any_shape():
-    """Without the last rounds, whose trees are smaller: each size has kernels of its own."""
+    """Without the last rounds, whose trees are smaller: each size has a graph of its own."""
     target, draft, ids = tiny_llama(0), nearly(tiny_llama, noise=0.1), prompt(40, 1)
     drafters = [Branching(draft, shape) for shape in (LOPSIDED, BINARY[: len(LOPSIDED)])]
     drafters[1].name = "other"
