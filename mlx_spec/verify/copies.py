@@ -16,8 +16,8 @@ RIGHT = (0.0, 0.2, 0.5, 0.7)
 """How often a copy is right, by the tokens that match: 0, 1, 2, and 3 or more."""
 MATCH = len(RIGHT) - 1
 FAR = 2**28
-"""More than any text has tokens. The capacity in its place would be part of the compiled kernel: each capacity
-would build another one."""
+"""More than any text has tokens. The capacity in its place would be part of the compiled kernel: another one
+would be built for each capacity."""
 
 
 class Copying(Proposer):
