@@ -90,7 +90,7 @@ def test_only_the_engine_has_mlx_in_memory_whatever_was_opened(terminal: Termina
     terminal.start_app("--max-tokens", "40")
     terminal.send("What is a draft?")
     terminal.wait_for("first token")
-    for key, shown in (("F2", "licence"), ("F5", "identical"), ("F6", "1 chat"), ("F8", "Round")):
+    for key, shown in (("F2", "licence"), ("F5", "same text"), ("F6", "1 chat"), ("F8", "Round")):
         terminal.press(key)
         terminal.wait_for(shown)
         terminal.press("Escape")
