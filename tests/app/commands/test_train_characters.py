@@ -12,7 +12,7 @@ from models.load.translation import Translation
 from models.paths import own_drafters_folder
 from models.training.characters import save_tokenizer, special_names, spell
 from tests.app.tiny_pair import TinyPair
-from tests.models.load.test_translation import MAKERS, WORDS
+from tests.models.load.tokenizer_kinds import MAKERS, WORDS
 from tests.models.tiny_models import make_tokenizer
 
 

@@ -15,7 +15,7 @@ from models.pairs.own_pairs import add_own, describe_own
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.mlx_spec.tiny_models import tokens
-from tests.models.load.test_translation import characters, others, pieces
+from tests.models.load.tokenizer_kinds import characters, others, pieces
 from tests.models.tiny_models import TEXT, make_model, make_tokenizer
 
 

@@ -6,139 +6,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import (
-    AddedToken,
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, Tokenizer, processors
 
 from models.errors import BadChoice
 from models.load.token_bytes import TokenBytes
 from models.load.tokenizers import read_tokenizer
 from models.load.translation import USUAL, Translation, translation
-from tests.models.tiny_models import SPECIAL, TEXT, make_tokenizer
-
-WORDS = ("the small model", " guesses", " ahead\n", "\n\n  def f(x):", " return", " größe naïve", " 日本語",
-         "は", "👩\u200d💻", " 12345", " x+1", "é", "ing", " unbelievable", "\t", "  ", " the", "large",
-         " one,", " checks.")  # fmt: skip
-MIXED = (*TEXT, "größe naïve 日本語は 👩‍💻 12345 unbelievable guessing\t\n " * 9)
-
-
-def saved(tokenizer: Tokenizer, folder: Path, **more: Any) -> Path:
-    folder.mkdir()
-    tokenizer.add_special_tokens([AddedToken(name, special=True) for name in ("<s>", "</s>")])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", **more}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    return folder
+from tests.models.load.tokenizer_kinds import (
+    MAKERS,
+    MIXED,
+    WORDS,
+    characters,
+    ended,
+    lower,
+    others,
+    pieces,
+    spaced,
+    words,
+)
+from tests.models.tiny_models import SPECIAL, make_tokenizer
 
 
-def spaced(folder: Path) -> Path:
-    """As SentencePiece: a space before every text, byte fallback."""
-    tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])  # type: ignore[assignment]
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )  # type: ignore[assignment]
-    fallback = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    trainer = trainers.BpeTrainer(vocab_size=500, show_progress=False, special_tokens=fallback)
-    tokenizer.train_from_iterator(MIXED, trainer)
-    content = json.loads(tokenizer.to_str())
-    content["added_tokens"] = []  # bytes are pieces like others
-    return saved(Tokenizer.from_str(json.dumps(content)), folder)
-
-
-def characters(folder: Path) -> Path:
-    """A token for some characters, bytes for the rest."""
-    letters = sorted(set("".join(TEXT)) | {"é"})
-    tokenizer = Tokenizer(
-        models.BPE(
-            {name: i for i, name in enumerate([*(f"<0x{byte:02X}>" for byte in range(256)), *letters])},
-            [],
-            byte_fallback=True,
-        )
-    )
-    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])  # type: ignore[assignment]
-    return saved(tokenizer, folder)
-
-
-def lower(folder: Path) -> Path:
-    """It lower-cases its texts."""
-    make_tokenizer(folder)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
-
-
-def pieces(folder: Path) -> Path:
-    make_tokenizer(folder, text=MIXED, vocabulary=400)
-    return folder
-
-
-def others(folder: Path) -> Path:
-    make_tokenizer(folder, text=("entirely other words, größer still " * 30,), vocabulary=340)
-    return folder
-
-
-def words(folder: Path) -> Path:
-    """As BERT: tokens are separate words, and continuations are marked."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.BertNormalizer()  # type: ignore[assignment]
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
-    tokenizer.decoder = decoders.WordPiece()  # type: ignore[assignment]
-    trainer = trainers.WordPieceTrainer(vocab_size=200, show_progress=False, special_tokens=["<unk>"])
-    tokenizer.train_from_iterator(MIXED, trainer)
-    return saved(tokenizer, folder)
-
-
-def ended(folder: Path) -> Path:
-    """As the first GPT: the end of a word is marked."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
-    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")  # type: ignore[assignment]
-    trainer = trainers.BpeTrainer(
-        vocab_size=300, show_progress=False, end_of_word_suffix="</w>", special_tokens=["<unk>"]
-    )
-    tokenizer.train_from_iterator(MIXED, trainer)
-    return saved(tokenizer, folder)
-
-
-def unigram(folder: Path) -> Path:
-    """As T5, with byte fallback."""
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()  # type: ignore[assignment]
-    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])  # type: ignore[assignment]
-    trainer = trainers.UnigramTrainer(
-        vocab_size=200, show_progress=False, unk_token="<unk>", special_tokens=["<unk>"]
-    )
-    tokenizer.train_from_iterator(TEXT, trainer)
-    content = json.loads(tokenizer.to_str())
-    content["model"]["vocab"] += [[f"<0x{byte:02X}>", -20.0] for byte in range(256)]
-    content["model"]["byte_fallback"], content["added_tokens"] = True, []
-    return saved(Tokenizer.from_str(json.dumps(content)), folder)
-
-
-def added(folder: Path) -> Path:
-    """Added tokens are split off a text first."""
-    tokenizer = Tokenizer.from_file(str(pieces(folder) / "tokenizer.json"))
-    tokenizer.add_tokens(
-        [AddedToken(text, normalized=False) for text in ("model", "  ", "g ah", "日本", "\n\n")]
-    )
-    tokenizer.add_tokens([AddedToken("the", single_word=True, normalized=False)])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
-
-
-MAKERS = {
-    "pieces": pieces, "others": others, "spaced": spaced, "characters": characters, "unigram": unigram,
-    "added": added,
-}  # fmt: skip
+def bridged(target: Path, draft: Path) -> Translation:
+    found, _ = translation(target, draft, None)
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -228,8 +120,7 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
 def test_the_bytes_of_other_scripts_do_not_make_a_draft_that_spells_guess_bytes(tmp_path: Path) -> None:
     target, draft = tmp_path / "target", characters(tmp_path / "draft")
     make_tokenizer(target, text=(USUAL * 9,), vocabulary=400)
-    by, _ = translation(target, draft, None)
-    assert by is not None
+    by = bridged(target, draft)
     assert len(by.shared[0]) >= 256, "both know all bytes"
     assert not by.by_vocabulary and by.known < 0.4 and by.fertility > 2
 
@@ -248,15 +139,13 @@ def test_one_tokenizer_knows_all_of_itself_pieces_before_the_bytes_that_stand_in
 @pytest.mark.parametrize("make", [words, ended])
 def test_words_that_stand_apart_are_read_and_drafted_with_their_spaces(tmp_path: Path, make: Any) -> None:
     target, draft = pieces(tmp_path / "target"), make(tmp_path / "draft")
-    by, _ = translation(target, draft, None)
-    assert by is not None
+    by = bridged(target, draft)
     transcript, text = by.transcript(), "the small model guesses"
     read = transcript.to_draft(by.target.nearest(text))
     assert by.draft.of(read).decode().strip() == text
     drafted = by.target.of(transcript.to_target(by.draft.nearest("ahead and the large")))
     assert drafted.decode().strip() == "ahead and the large"
-    back, _ = translation(draft, target, None)
-    assert back is not None
+    back = bridged(draft, target)
     assert back.draft.of(back.transcript().to_draft(back.target.nearest(text))) == by.draft.of(read)
 
 
@@ -270,8 +159,7 @@ def test_what_begins_a_text_is_at_its_beginning_and_there_once(tmp_path: Path, n
     tokenizer.save(str(draft / "tokenizer.json"))
     config = json.loads((target / "tokenizer_config.json").read_text()) | {"bos_token": name}
     (target / "tokenizer_config.json").write_text(json.dumps(config))
-    by, _ = translation(target, draft, None)
-    assert by is not None
+    by = bridged(target, draft)
     word, begin = list(by.target.nearest("model")), {each: i for i, each in by.target.special.items()}[name]
     read = [by.transcript().to_draft(tokens) for tokens in (word, [begin, *word])]
     assert read[0] == read[1] and read[0][0] == bos and bos not in read[0][1:]
@@ -281,8 +169,7 @@ def test_what_begins_a_text_is_at_its_beginning_and_there_once(tmp_path: Path, n
 
 def test_a_draft_that_changes_texts_reads_what_it_makes_of_them(tmp_path: Path) -> None:
     target, draft = pieces(tmp_path / "target"), lower(tmp_path / "draft")
-    by, _ = translation(target, draft, None)
-    assert by is not None
+    by = bridged(target, draft)
     transcript = by.transcript()
     read = transcript.to_draft(by.target.nearest("The Model"))
     assert by.draft.of(read) == b"the model"
