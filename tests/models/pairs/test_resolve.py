@@ -183,6 +183,12 @@ def test_a_draft_is_suggested_by_the_target_s_family() -> None:
     llama = fitting_draft(Source("x/Meta-Llama-3.3-70B-Instruct-4bit"))
     assert llama == "mlx-community/Llama-3.2-1B-Instruct-4bit"
     assert fitting_draft(Source("x/Llama-2-7b")) is None
+    for itself in (
+        "mlx-community/Qwen3-0.6B-4bit",
+        "x/Qwen3-0.6B-bf16",
+        "/x/SmolLM2-135M-Instruct.Q4_1.gguf",
+    ):
+        assert fitting_draft(Source(itself)) is None
 
 
 def test_the_catalogue_owns_to_what_was_not_verified() -> None:
