@@ -103,8 +103,9 @@ async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_ma
         width = answer.content_size.width
         assert not chat.app.chat.transcript.show_vertical_scrollbar
         await chat.ask("echo " + "line\n" * 40)
+        await chat.until(lambda: chat.app.chat.transcript.vertical_scrollbar.region.width > 0)
         bar = chat.app.chat.transcript.vertical_scrollbar.region
-        assert bar.width and answer.content_size.width == width, "the scrollbar wraps nothing again"
+        assert answer.content_size.width == width, "the scrollbar wraps nothing again"
         assert answer.content_region.right == bar.x - 1, "nor does it touch the text"
 
 
