@@ -55,7 +55,7 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         assert chat.app.focused is screen.query_one(Input)
         await chat.pilot.resize_terminal(120, 40)
         await chat.press("ctrl+u", *"odd", "enter")
-        await chat.until(lambda: len(screen.models) == 2)
+        await chat.until(lambda: chat.app.focused is screen.query_one(OptionList))
         found = "mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"
         rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
         assert rows[0].split() == [found, "4.0", "GB", "1,234", "yes", "fits", "apache-2.0"]
