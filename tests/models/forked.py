@@ -7,6 +7,7 @@ socket: a request is a line of JSON and two files, the answer a pid and an exit 
 import atexit
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -35,12 +36,13 @@ def _server() -> str:
         env=env, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-    atexit.register(_end, process)
+    atexit.register(_end, process, Path(path).parent)
     return path
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
     process.communicate()
+    shutil.rmtree(folder)
 
 
 class Forked:
