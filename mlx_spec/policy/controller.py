@@ -35,8 +35,6 @@ READING = 1 / 32
 """Assumed time to read a missed token, in draft steps, until it was timed."""
 FAR_BEHIND = 32
 """Missed tokens from which on reading them is timed."""
-BELIEVED = 0.3
-"""Weight of the latest such time in their average."""
 UNSTEADY = 1.5
 """Most that an unsteady round is charged, in its expected time: it may have built a graph."""
 
@@ -63,6 +61,8 @@ class Controller(Policy):
         self.budget = Budget()
         self.reading: dict[str, float] = {}
         """By drafter: seconds to read a token that it missed."""
+        self._reading_took: dict[str, float] = {}
+        """The same, as timed last: a longer time is believed when the next one agrees."""
         self._live: list[int] = []
         """The texts of the batch, by number."""
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
@@ -124,7 +124,7 @@ class Controller(Policy):
             self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)
         if k:
             for text, each in read.items():
-                self._acceptance(candidate).count(text, each.draft_length, each.accepted)
+                self._acceptance(candidate).count(text, each.draft_length, each.accepted, candidate.nodes)
             self._again_at.clear()
         elif candidate is NO_CANDIDATE:
             self._idle += 1
@@ -259,8 +259,8 @@ class Controller(Policy):
         self.budget.spend(tokens, (seconds - max(0.0, once - START / 2 * plain)) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
-            before = self.reading.get(candidate.drafter, took)
-            self.reading[candidate.drafter] = before + BELIEVED * (took - before)
+            self.reading[candidate.drafter] = min(took, self._reading_took.get(candidate.drafter, took))
+            self._reading_took[candidate.drafter] = took
 
 
 def _fixed(one: RoundCost | None, plain: RoundCost | None, texts: int) -> float:

@@ -215,6 +215,15 @@ def test_reading_a_long_prompt_has_to_pay_too():
     assert planner.reading["model"] == pytest.approx(0.01)
 
 
+def test_one_slow_reading_of_a_prompt_is_not_believed_two_are():
+    planner, far = Controller(linear(0.1, "model")), replace(MODEL, behind=100)
+    believed = []
+    for seconds in (90.0, 1.0, 90.0, 2.0, 60.0, 50.0):
+        planner.count({1: Round((1, 2), 2, (1, 2, 3), "model", 1.2 + seconds)}, far, 0)
+        believed.append(100 * planner.reading["model"])
+    assert believed == pytest.approx([90, 1, 1, 2, 2, 50])
+
+
 def test_rounds_are_plain_without_costs_or_without_candidates():
     assert Controller().choose([MODEL], 0) == (NO_CANDIDATE, 0)
     assert Controller(linear(0.1)).choose([], 0) == (NO_CANDIDATE, 0)
