@@ -21,10 +21,11 @@ SECONDS = 4.0
 """After this time no further kind of round is begun."""
 NEAR, FAR = 64, 2048
 """Context lengths, where the model's context allows."""
-LENGTHS = ((3, 15), (1, 2, 4, 8, 5, 31), (6, 7, 10, 12, 9, 11, 13, 14, 23))
-"""Draft lengths, each group in all contexts before the next: on a slow machine time is over after the first."""
-DRAFTED = (3, 1, 8)
-"""Draft lengths at which drafters that step a model are timed too: each step costs about the same."""
+FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
+"""Draft lengths that are timed first, the most useful ones leading."""
+REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
+DRAFTED = (1, 3, 15)
+"""Draft lengths at which drafters that step a model are timed: each step costs about the same."""
 TIMED_ROUNDS = 2
 """Rounds of a kind per sweep."""
 GOES = 6
@@ -64,8 +65,6 @@ class Calibration:
         self.contexts = list(dict.fromkeys((self.near, self.far)))
         self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
         """Drafters that step a model for each token."""
-        self._have_read = {Guess.name}
-        """Drafters, plain rounds among them, that have really read a text."""
         self.plain: list[float] = []
         """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
@@ -120,7 +119,7 @@ class Calibration:
         for drafter in self.engine.drafters:
             if not drafter.steps:  # its drafts cost nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
-        known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, plain, known)}
+        known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
         return Costs(plain, {name: by for name, by in known.items() if by})
 
     def verifying(self, context: int) -> dict[int, float]:
@@ -139,15 +138,16 @@ class Calibration:
 
     def _kinds(self) -> list[Kind]:
         kinds: list[Kind] = []
-        for lengths in LENGTHS:
+        for lengths in (FIRST, REST):
             for context in self.contexts:
                 fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
-                if context != self.near and lengths is LENGTHS[0]:
+                if context != self.near:
                     kinds.append(Kind("none", 0, context))
-                for k in fitting:
-                    kinds.append(Kind("lookup", k, context))
-                    if k in DRAFTED:
-                        kinds += [Kind(name, k, context) for name in self.stepping]
+                kinds += [Kind("lookup", k, context) for k in fitting]
+                if lengths is FIRST:
+                    kinds += [
+                        Kind(name, k, context) for name in self.stepping for k in DRAFTED if k in fitting
+                    ]
         return kinds
 
     def _time_plain(self, warm: bool) -> None:
@@ -163,7 +163,7 @@ class Calibration:
         drafters = self.engine.drafters
         self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
         try:
-            rounds = self.engine.generate(self._text(kind), options)
+            rounds = self.engine.generate(self._text(kind.context), options)
             return self._steady(rounds, kind.k, wanted)[left_out:]
         finally:
             self.engine.drafters = drafters
@@ -178,13 +178,10 @@ class Calibration:
                 break
         return found
 
-    def _text(self, kind: Kind) -> list[int]:
-        """A made-up text that the models take as read. A drafter's first is really read: kernels that reading
-        builds are then built in no answer."""
-        text = [1] * kind.context
-        if kind.drafter in self._have_read:
-            self.engine.pretend_cached(text)
-        self._have_read.add(kind.drafter)
+    def _text(self, length: int) -> list[int]:
+        """A made-up text that the models take as read."""
+        text = [1] * length
+        self.engine.pretend_cached(text)
         return text
 
     def _timed_at(self, drafter: str, context: int) -> dict[int, float]:
@@ -202,14 +199,13 @@ class Calibration:
     def _drafting(self, name: str, context: int) -> tuple[float, float] | None:
         """(seconds once, seconds per drafted token) that drafting adds to the target pass.
 
-        A fitted line, never falling; of one length alone it begins at 0. None where none was timed.
+        A fitted line, never falling. None where too little was timed.
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at(name, context).items()}
-        if not extra:
+        if len(extra) < 2:
             return None
-        points = extra if len(extra) > 1 else {0: 0.0, **extra}
-        step, once = np.polyfit(list(points), list(points.values()), 1)
+        step, once = np.polyfit(list(extra), list(extra.values()), 1)
         return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
@@ -222,7 +218,8 @@ class Calibration:
         for name in self.stepping if passes else ():
             if drafting := self._drafting(name, context):
                 once, step = drafting
-                rounds[name] = {k: _on_line(passes, k) + once + step * k for k in range(1, max(passes) + 1)}
+                reach = range(1, min(max(passes), max(DRAFTED)) + 1)
+                rounds[name] = {k: _on_line(passes, k) + once + step * k for k in reach}
         return rounds
 
     def _cost(self, seconds: float, growth: float) -> RoundCost:
@@ -232,20 +229,16 @@ class Calibration:
 
 
 def _trees(
-    drafter: Drafter, plain: RoundCost, known: Mapping[str, dict[int, RoundCost]]
+    drafter: Drafter, known: Mapping[str, dict[int, RoundCost]]
 ) -> Iterator[tuple[str, dict[int, RoundCost]]]:
-    """Estimated costs of its tree rounds, by depth: a pass over all nodes, and a chain's draft that takes as much
-    longer as the pass does, since its steps have more rows too."""
-    passes = {0: plain.seconds} | {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
-    longest = max(passes)
-    for nodes in drafter.nodes if drafter.trees and longest else ():
-        row = max(0.0, passes[longest] - plain.seconds) / longest
-        wide = _on_line(passes, nodes) + row * max(0, nodes - longest)
-        rounds = dict[int, RoundCost]()
+    """Estimated costs of its tree rounds, by depth: a chain's draft and a pass over all nodes."""
+    passes = {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
+    for nodes in drafter.nodes if drafter.trees and passes else ():
+        wide, rounds = _on_line(passes, nodes), dict[int, RoundCost]()
         for depth, chain in known.get(drafter.name, {}).items():
             if depth < nodes:
-                drafting = max(0.0, chain.seconds - _on_line(passes, depth))
-                rounds[depth] = RoundCost(wide + drafting * wide / plain.seconds, chain.growth, seen=1)
+                more = max(0.0, wide - _on_line(passes, depth))
+                rounds[depth] = RoundCost(chain.seconds + more, chain.growth, seen=1)
         yield replace(NO_CANDIDATE, drafter=drafter.name, nodes=nodes).costs_as, rounds
 
 

@@ -40,7 +40,7 @@ class EagleDrafter(FeatureDrafter):
         chain = super().candidates(length)
         if not (self.trees and self.cached.trees):
             return chain
-        branching = (replace(c, nodes=n, shadows=0) for c in chain for n in self.nodes)
+        branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:

@@ -46,7 +46,7 @@ class MedusaDrafter(LastStateDrafter):
     def candidates(self, length: Length) -> Sequence[Candidate]:
         if self._state is None:
             return ()
-        branching = [replace(self._chain, nodes=n) for n in self.nodes if self.trees]
+        branching = [replace(self._chain, kind=f"medusa, {n}", nodes=n) for n in self.nodes if self.trees]
         return [self._chain, *branching]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:

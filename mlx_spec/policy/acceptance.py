@@ -6,7 +6,6 @@ each drafted token is accepted with that probability, given that all before it w
 """
 
 from collections.abc import Collection, Iterable
-from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -16,9 +15,10 @@ from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
 """Acceptance rates, closer together near 1, where drafts are longest."""
-BRANCHING = 0.14
-"""A tree of n nodes is rejected n to the power of minus this as often as a chain: 0.76 for 7, 0.68 for 15
-(measured, docs/log.md)."""
+ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
+"""[levels, lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
+EXPECTED = np.cumsum(ALIVE, axis=1)
+"""[levels, lengths], expected tokens of a round that drafts 0, 1, ... k, bonus included."""
 SWITCH = 0.01
 """Share of `usual` mixed back in after a drafted round, or a run of shadow results that are all the same."""
 IDLE = 0.002
@@ -31,18 +31,6 @@ LEAST = 0.01
 """Share of `usual` spread evenly over all levels, so that none is ever ruled out."""
 DOUBT = 0.8
 """Weight of a drafter's prior, in tokens; below 1 it favours very high and very low rates."""
-
-
-@cache
-def rates(nodes: int) -> np.ndarray:
-    """[levels], acceptance rates of chains (0 nodes) or of trees of so many nodes."""
-    return 1 - (1 - LEVELS) * max(1, nodes) ** -BRANCHING
-
-
-@cache
-def alive(nodes: int) -> np.ndarray:
-    """[levels, lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
-    return rates(nodes)[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
 
 
 class Acceptance:
@@ -86,11 +74,10 @@ class Acceptance:
             if text not in self._texts:
                 self._texts[text] = _mix(self.usual, self._last, RECENT)
 
-    def count(self, text: int, drafted: int, accepted: int, nodes: int = 0) -> None:
-        """Learn from a round of a text, with a tree if it had nodes; tokens after the first rejection tell
-        nothing."""
+    def count(self, text: int, drafted: int, accepted: int) -> None:
+        """Learn from a round of a text; tokens after the first rejection tell nothing."""
         self._learn_shadows()
-        self._learn(text, alive(nodes)[:, accepted] * (1 - rates(nodes) if accepted < drafted else 1))
+        self._learn(text, ALIVE[:, accepted] * (1 - LEVELS if accepted < drafted else 1))
 
     def shadow(self, text: int, right: Iterable[bool]) -> None:
         """Note, for each token of plain rounds, whether it would have been drafted."""

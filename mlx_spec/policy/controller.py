@@ -124,7 +124,7 @@ class Controller(Policy):
             self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)
         if k:
             for text, each in read.items():
-                self._acceptance(candidate).count(text, each.draft_length, each.accepted, candidate.nodes)
+                self._acceptance(candidate).count(text, each.draft_length, each.accepted)
             self._again_at.clear()
         elif candidate is NO_CANDIDATE:
             self._idle += 1

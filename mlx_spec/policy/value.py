@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from mlx_spec.candidate import Candidate
-from mlx_spec.policy.acceptance import Acceptance, alive
+from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
 from mlx_spec.policy.budget import START, for_all
 
 STAKE = 1 / 6
@@ -28,7 +28,7 @@ class Value:
     """Share of a plain round's time that one text would take as well."""
 
     def __post_init__(self) -> None:
-        by_text = self.acceptance.by_text @ self._alive
+        by_text = self.acceptance.by_text @ ALIVE[:, : len(self.seconds)]
         self.alive = by_text.sum(axis=0) / len(by_text)
         """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
         rounds = (1 / by_text.cumsum(axis=1)).T.tolist()
@@ -36,11 +36,6 @@ class Value:
         """[lengths], expected tokens of a round, each text's."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
-
-    @property
-    def _alive(self) -> np.ndarray:
-        """[levels, lengths], as `alive`."""
-        return alive(self.candidate.nodes)[:, : len(self.seconds)]
 
     @property
     def step(self) -> float:
@@ -75,6 +70,6 @@ class Value:
     def worth_asking(self, ahead: float) -> bool:
         """Whether knowing the acceptance rate would save more over the `ahead` tokens to come than a shadow
         draft costs."""
-        by_level = (self.seconds / self._alive.cumsum(axis=1)).min(axis=1)
+        by_level = (self.seconds / EXPECTED[:, : len(self.seconds)]).min(axis=1)
         saved = float(self.acceptance.now @ (self.seconds[0] - by_level))
         return saved * ahead >= self.step + self.once

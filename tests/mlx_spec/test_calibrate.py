@@ -5,11 +5,11 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec import calibrate as measuring
 from mlx_spec.arrays import Length
-from mlx_spec.calibrate import Calibration, Kind
+from mlx_spec.calibrate import FIRST, Calibration
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
+from mlx_spec.drafters.model import CANDIDATE
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
@@ -21,7 +21,7 @@ def an_engine(context_limit: int = 2048) -> Engine:
 
 @pytest.mark.parametrize("make", [tiny_llama, pytest.param(tiny_gemma4, marks=pytest.mark.slow)])
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
-    monkeypatch.setattr(measuring, "LENGTHS", ((1, 3, 8),))
+    monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
     engine = engine_of(make(0), nearly(make), context_limit=512)
     ids = prompt(9, 1)
     wanted = text(engine, ids, max_tokens=20, drafter="none")
@@ -38,7 +38,7 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
 
 
 def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
-    monkeypatch.setattr(measuring, "LENGTHS", ((1,),))
+    monkeypatch.setattr(measuring, "FIRST", (1,))
     model = assistant_heads.target()
     drafters = [LookupDrafter(), AssistantDrafter(assistant_heads.head_for(model))]
     calibration = Calibration(Engine(model, drafters, context_limit=512))
@@ -74,44 +74,13 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert calibration.draft_step("model", calibration.near) == pytest.approx(0.05)
     assert calibration.draft_step("model", calibration.far) == pytest.approx(0.1)
     costs = calibration.costs()
-    assert costs.longest("model") >= CANDIDATE.limit and costs.longest("lookup") == 31
+    assert costs.longest("model") == CANDIDATE.limit and costs.longest("lookup") == max(FIRST)
     for k in range(1, CANDIDATE.limit + 1):
         assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
         assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
-    calibration.times[Kind("lookup", 1, calibration.near)] = [99.0]
+    calibration.times[calibration._kinds()[1]] = [99.0]
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
-
-
-def test_the_first_kinds_tell_what_a_drafter_costs_in_a_short_and_in_a_long_context():
-    """On a slow machine there is no time for more."""
-    calibration = Calibration(an_engine())
-    calibration.plain = [1.0]
-    for kind in calibration._kinds()[:6]:
-        passes = 1 + 0.1 * kind.k + (0.05 * kind.k if kind.drafter == "model" else 0.0)
-        calibration.times[kind] = [passes * (2 if kind.context == calibration.far else 1)]
-    costs = calibration.costs()
-    for k in (1, 2, 3):
-        assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
-        assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
-    assert costs.of("lookup", 15, calibration.near) == pytest.approx(2.5)
-    assert costs.of("none", 0, calibration.far) == pytest.approx(2)
-
-
-def test_what_a_drafter_is_timed_at_first_is_really_read(monkeypatch):
-    """Its kernels for that would be built in an answer."""
-    read, prefill = list[int](), ModelDrafter._prefill
-
-    def spy(self: ModelDrafter, text: list[int], count: int, sequence: int) -> None:
-        read.append(count)
-        prefill(self, text, count, sequence)
-
-    monkeypatch.setattr(ModelDrafter, "_prefill", spy)
-    calibration = Calibration(an_engine())
-    for done, _ in calibration.run(60.0):
-        if done > 8:
-            break
-    assert len(read) == 1 and read[0] > calibration.near / 2
 
 
 def test_measuring_leaves_no_rows_of_its_made_up_text():
@@ -138,19 +107,18 @@ def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
     list(Calibration(engine).run(0.2))
 
 
-@pytest.mark.parametrize(("timed", "deepest"), [(None, 6), (2, 3)])
-def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_their_draft(timed, deepest):
+def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_their_draft():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
-    for kind in calibration._kinds()[:timed]:
+    for kind in calibration._kinds():
         drafting = 0.05 * kind.k if kind.drafter == "eagle" else 0.0
         calibration.times[kind] = [1 + 0.1 * kind.k + drafting]
     costs = calibration.costs()
     for nodes in EagleDrafter.nodes:
         (tree,) = [c for c in engine.drafters[0].candidates(Length.exact(9)) if c.nodes == nodes]
-        for depth in range(1, deepest + 1):
-            assert costs.of(tree.costs_as, depth) == pytest.approx((1 + 0.1 * nodes) * (1 + 0.05 * depth))
+        for depth in range(1, 7):
+            assert costs.of(tree.costs_as, depth) == pytest.approx(1 + 0.1 * nodes + 0.05 * depth)
             assert costs.timed(tree.costs_as) >= depth, "auto may choose it"
     engine.target.trees = engine.drafters[0].trees = False
     assert set(calibration.costs().rounds) == {"eagle", "lookup"}
