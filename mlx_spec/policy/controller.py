@@ -61,8 +61,8 @@ class Controller(Policy):
         self.budget = Budget()
         self.reading: dict[str, float] = {}
         """By drafter: seconds to read a token that it missed."""
-        self._reading_took: dict[str, float] = {}
-        """The same, as timed last: a longer time is believed when the next one agrees."""
+        self._last_reading: dict[str, float] = {}
+        """The same, as timed last: a longer time than known is believed when the next one agrees."""
         self._live: list[int] = []
         """The texts of the batch, by number."""
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
@@ -259,8 +259,8 @@ class Controller(Policy):
         self.budget.spend(tokens, (seconds - max(0.0, once - START / 2 * plain)) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
-            self.reading[candidate.drafter] = min(took, self._reading_took.get(candidate.drafter, took))
-            self._reading_took[candidate.drafter] = took
+            before = self._last_reading.get(candidate.drafter, self.reading.get(candidate.drafter, took))
+            self.reading[candidate.drafter], self._last_reading[candidate.drafter] = min(took, before), took
 
 
 def _fixed(one: RoundCost | None, plain: RoundCost | None, texts: int) -> float:

@@ -222,6 +222,10 @@ def test_one_slow_reading_of_a_prompt_is_not_believed_two_are():
         planner.count({1: Round((1, 2), 2, (1, 2, 3), "model", 1.2 + seconds)}, far, 0)
         believed.append(100 * planner.reading["model"])
     assert believed == pytest.approx([90, 1, 1, 2, 2, 50])
+    restored = Controller(linear(0.1, "model"))
+    restored.restore(planner.as_json())
+    restored.count({1: Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 90.0)}, far, 0)
+    assert restored.reading["model"] == planner.reading["model"]
 
 
 def test_rounds_are_plain_without_costs_or_without_candidates():
