@@ -95,6 +95,8 @@ def read_source(text: str, revision: str | None = None) -> Source:
         raise BadSource(
             f"{text} is a file; name a .gguf file, or the folder of config.json and model.safetensors."
         )
+    if path.lower().endswith(".gguf"):
+        raise BadSource(f"There is no file {text}. Name a GGUF file or a folder here, or a Hub repository.")
     if text.startswith(("/", ".", "~")) or text.partition("@")[0].count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, inline = text.partition("@")

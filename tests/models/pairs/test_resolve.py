@@ -115,6 +115,8 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
         ("./nowhere", "There is no folder ./nowhere"),
         ("/no/where", "There is no folder /no/where"),
         ("~/surely/not/here", "There is no folder"),
+        ("/no/where.gguf", "There is no file /no/where.gguf"),
+        ("no/where.GGUF", "There is no file no/where.GGUF"),
         (__file__, "is a file; name a .gguf file"),
         ("gpt2", "neither a folder here nor a Hub repository"),
         ("", "neither a folder here nor a Hub repository"),
