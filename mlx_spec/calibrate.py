@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mlx_spec.engine import Engine
 
 SECONDS = 4.0
-"""After this time no further kind of round is begun."""
+"""After this time no further kind of round is begun; reading texts comes on top."""
 NEAR, FAR = 64, 2048
 """Context lengths, where the model's context allows."""
 FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
@@ -69,6 +69,8 @@ class Calibration:
         """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
         """Times of all other kinds, in plain rounds timed just before or after."""
+        self.reading: dict[DrafterName, float] = {}
+        """Seconds of a round in which a drafter reads the whole near text and drafts one token."""
 
     def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
         """Measure; yields (kinds timed, kinds in all). Later sweeps time the same kinds again."""
@@ -84,6 +86,12 @@ class Calibration:
                     if not self.plain:
                         return
                     yield 1, count
+                    begun = time.perf_counter()
+                    for drafter in self.engine.drafters:
+                        if drafter.models:
+                            self._time_reading(drafter)
+                            yield 1, count
+                    deadline += time.perf_counter() - begun
                 timed: dict[Kind, list[float]] = {}
                 for kind in kinds[first : first + BETWEEN]:
                     if time.perf_counter() <= deadline:
@@ -97,8 +105,10 @@ class Calibration:
 
     def finish(self) -> Costs:
         """Give the costs to the engine's controller."""
-        costs = self.costs()
-        self.engine.controller.costs = costs
+        costs, controller = self.costs(), self.engine.controller
+        controller.costs = costs
+        for name, seconds in self.reading.items():
+            controller.reading[name] = max(0.0, seconds - costs.of(name, 1, self.near)) / self.near
         return costs
 
     def costs(self) -> Costs:
@@ -154,6 +164,17 @@ class Calibration:
         times = self._timed(Kind("none", 0, self.near), warm)
         self.plain += [min(times)] if times else []
 
+    def _time_reading(self, drafter: Drafter) -> None:
+        """Time how long it reads a text. The second time counts, since a kernel may be built in the first: in
+        an answer that would keep it from drafting ever after."""
+        options = Options(drafter=drafter.name, draft_length=1, max_tokens=4)
+        for _ in range(2):
+            rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
+            late = next((read for read in rounds if read.drafted), None)
+            self.engine.forget()
+            if late is not None:
+                self.reading[drafter.name] = late.seconds
+
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
         left_out = not (warm or self.engine.target.compiles)  # compiled, that round is not steady anyway
@@ -178,10 +199,10 @@ class Calibration:
                 break
         return found
 
-    def _text(self, length: int) -> list[int]:
-        """A made-up text that the models take as read."""
+    def _text(self, length: int, unread: DrafterName = "") -> list[int]:
+        """A made-up text that the models take as read, but those of the drafter `unread`."""
         text = [1] * length
-        self.engine.pretend_cached(text)
+        self.engine.pretend_cached(text, unread)
         return text
 
     def _timed_at(self, drafter: str, context: int) -> dict[int, float]:

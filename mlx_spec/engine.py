@@ -14,7 +14,7 @@ from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.text import Text
 from mlx_spec.token_ids import token_ids
-from mlx_spec.types import BATCH_SIZES, Options, Round
+from mlx_spec.types import BATCH_SIZES, DrafterName, Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 
@@ -142,12 +142,15 @@ class Engine:
         """Whether `pretend_cached` works for all its models."""
         return not any(model.recurrent for model in self._models)
 
-    def pretend_cached(self, tokens: Sequence[int]) -> None:
-        """Act as if `tokens` had been read, for timing: the content of rows does not matter for that."""
+    def pretend_cached(self, tokens: Sequence[int], unread: DrafterName = "") -> None:
+        """Act as if `tokens` had been read, but not by the drafter `unread`, for timing: the content of rows
+        does not matter for that."""
         if not self.target.recurrent:
             self.target.read_to(tokens, len(tokens))
         for drafter in self.drafters:
             drafter.pretend(tokens)
+            for model in drafter.models if drafter.name == unread else ():
+                model.forget()
 
     @property
     def graphs_built(self) -> int:

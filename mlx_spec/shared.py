@@ -22,7 +22,7 @@ from mlx_spec.ranks import Ranks
 from mlx_spec.rows import WAIT, Rows
 from mlx_spec.target.model import Progress
 from mlx_spec.text import Read, Text
-from mlx_spec.types import Options, Round
+from mlx_spec.types import DrafterName, Options, Round
 
 
 class SharedEngine(Engine):
@@ -42,9 +42,9 @@ class SharedEngine(Engine):
         self._send("forget")
         super().forget()
 
-    def pretend_cached(self, tokens: Sequence[int]) -> None:
-        self._send("pretend", tokens=list(tokens))
-        super().pretend_cached(tokens)
+    def pretend_cached(self, tokens: Sequence[int], unread: DrafterName = "") -> None:
+        self._send("pretend", tokens=list(tokens), unread=unread)
+        super().pretend_cached(tokens, unread)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
         self._send("scores", tokens=list(tokens), options=_plain(options))
@@ -73,8 +73,8 @@ class SharedEngine(Engine):
                     rows.cancel(rows.texts[place])
                 case {"do": "scores", "tokens": tokens, "options": options}:
                     self.next_scores(tokens, Options(**options))
-                case {"do": "pretend", "tokens": tokens}:
-                    self.pretend_cached(tokens)
+                case {"do": "pretend", "tokens": tokens, "unread": unread}:
+                    self.pretend_cached(tokens, unread)
                 case {"do": "forget"}:
                     self.forget()
                 case _:

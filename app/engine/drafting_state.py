@@ -20,7 +20,7 @@ from models.paths import data_folder
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
 
-METHOD = 6
+METHOD = 7
 """Version of the measuring and learning; raise it when the numbers change their meaning."""
 
 

@@ -1,5 +1,7 @@
 """Calibration can be stopped at any time, and leaves the engine's answers as they were."""
 
+import time
+
 import pytest
 
 from mlx_spec import Engine, Options
@@ -9,7 +11,7 @@ from mlx_spec.calibrate import FIRST, Calibration
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.drafters.model import CANDIDATE
+from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
@@ -35,6 +37,23 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     assert text(engine, ids, max_tokens=20) == wanted
     engine.drafts_in_flight = False
     assert text(engine, ids, max_tokens=20) == wanted
+
+
+def test_a_kernel_built_while_a_draft_model_reads_its_first_text_is_not_its_reading_time(monkeypatch):
+    engine = an_engine()
+    prefill, waits = ModelDrafter._prefill, [0.5]
+
+    def building(*arguments):
+        time.sleep(waits.pop() if waits else 0.0)
+        return prefill(*arguments)
+
+    monkeypatch.setattr(ModelDrafter, "_prefill", building)
+    calibration = Calibration(engine)
+    for _ in calibration.run(60.0):
+        if calibration.reading:
+            break
+    calibration.finish()
+    assert not waits and 0 < engine.controller.reading["model"] * calibration.near < 0.25
 
 
 def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
