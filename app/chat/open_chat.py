@@ -112,6 +112,18 @@ class OpenChat:
             self.running.stopping = True
             self.link.cancel(self.running.id)
 
+    def take_back(self) -> Unsent | None:
+        """The last waiting prompt, which waits no longer."""
+        waiting = self.queued.pop() if self.queued else None
+        self.view.show()
+        return waiting
+
+    def send_queued_at_once(self) -> None:
+        """Stop the answer in progress, so that the next waiting prompt is sent."""
+        if self.queued:
+            self.stop_answer()
+            self.view.show()
+
     def use(self, pair: PairSpec) -> None:
         """Open another pair. An answer with new text ends; one without is asked again of the new pair."""
         running = self.running

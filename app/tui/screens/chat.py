@@ -150,7 +150,6 @@ class ChatScreen(SelectingScreen[None]):
             case PairLoading() if idle:
                 self.state.count_context()
             case Loaded(info):
-                self.prompt.drafters = info.drafters
                 for note in info.notes:
                     self.view.note(note)
             case TuningEnded(skipped=skipped):
@@ -168,20 +167,6 @@ class ChatScreen(SelectingScreen[None]):
             case _:
                 pass
         self.show_pair()
-
-    def on_prompt_queue_requested(self) -> None:
-        """Up in an empty prompt: take the last waiting prompt back, to be changed or dropped."""
-        if self.state.queued:
-            waiting = self.state.queued.pop()
-            self.prompt.fill(waiting.text)
-            self.prompt.attach(*waiting.attachments)
-            self.view.show()
-
-    def on_prompt_area_queue_sent_at_once(self) -> None:
-        """Stop the answer in progress, so that the next waiting prompt is sent."""
-        if self.state.queued:
-            self.state.stop_answer()
-            self.view.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The stop key is offered if there is something to stop."""

@@ -111,7 +111,6 @@ class Below(Vertical):
             self.screen.refresh_bindings()
         # A blink costs a frame, and growing text already shows that the program is alive.
         area.cursor_blink = chat.running is None
-        self.prompt.others_wait = bool(chat.queued)
         editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
         area.border_title = editing if chat.editing else self.prompt.title
 

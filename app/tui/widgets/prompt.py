@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Click
-from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
 from app.chat.attachments import dropped, mention
@@ -55,18 +54,13 @@ def _chip(file: Attachment) -> str:
 
 
 class Prompt(Vertical):
-    class QueueRequested(Message):
-        """Up in an empty prompt while others wait."""
+    app: Program
 
     def __init__(self) -> None:
         super().__init__()
         self.area = PromptArea(self._takes_key, self._takes_paste)
         self.menu = CommandMenu()
         self.past = PastPrompts()
-        self.others_wait = False
-        """Prompts wait for the answer in progress; Up takes the last of them back."""
-        self.drafters: tuple[str, ...] = ()
-        """The loaded pair's drafters."""
         self._files = AttachmentList()
         self._given_back = ""
         self._given_back_title = ""
@@ -150,7 +144,8 @@ class Prompt(Vertical):
     def _offer_commands(self) -> None:
         self._offered_for = self.area.text
         text = self.area.text
-        self.menu.offer(completions(text) or drafter_completions(text, self.drafters))
+        info = self.app.link.info
+        self.menu.offer(completions(text) or drafter_completions(text, info.drafters if info else ()))
 
     def write(self, text: str) -> None:
         """Insert a text that was typed or pasted elsewhere."""
@@ -177,7 +172,7 @@ class Prompt(Vertical):
         if self.menu.is_open:
             return self._moves_in_menu(key)
         sending = ("prompt.send", "prompt.at_once")
-        if not self.area.text.strip() and any(key in self.area.app.keys.of(name) for name in sending):
+        if not self.area.text.strip() and any(key in self.app.keys.of(name) for name in sending):
             self.open_pasted()  # the pasted text is the prompt
             return False
         if key == "backspace" and not self.area.text:
@@ -209,8 +204,9 @@ class Prompt(Vertical):
 
     def _walk(self, direction: int) -> None:
         shown = Unsent(self.area.text, self.attachments)
-        if direction < 0 and self.others_wait and not shown.text:
-            self.post_message(self.QueueRequested())
+        if direction < 0 and not shown.text and (waiting := self.app.state.take_back()):
+            self.fill(waiting.text)
+            self.attach(*waiting.attachments)
             return
         found = self.past.earlier(shown) if direction < 0 else self.past.later(shown)
         if found is not None:

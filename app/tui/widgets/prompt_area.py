@@ -11,7 +11,6 @@ from typing import Any
 from rich.cells import cell_len
 from textual.app import App, SuspendNotSupported
 from textual.events import Key, Paste
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -57,9 +56,6 @@ first line brings earlier prompts back."""
              "Go to the end of the conversation and follow it"),
     ]  # fmt: skip
 
-    class QueueSentAtOnce(Message):
-        """The send-at-once key was pressed without text."""
-
     def __init__(self, takes_key: Callable[[str], bool], takes_paste: Callable[[str], bool]) -> None:
         """`takes_key` and `takes_paste` get every key and paste first, and return whether they handled it."""
         super().__init__(compact=True, highlight_cursor_line=False)
@@ -80,7 +76,7 @@ first line brings earlier prompts back."""
         if self.text.strip():
             self._submit(at_once=True)
         else:
-            self.post_message(self.QueueSentAtOnce())
+            self.app.state.send_queued_at_once()
 
     def action_editor(self) -> None:
         try:
