@@ -49,5 +49,5 @@ class ChatView(Protocol):
     def open(self, waited: list[Unsent]) -> None:
         """Another chat is in view; `waited` are the prompts still waiting in the previous one."""
 
-    def show(self, *, at_once: bool = True) -> None:
-        """Numbers or settings changed; without `at_once` drawing may be delayed."""
+    def show(self) -> None:
+        """Numbers or settings changed, other than by the growth of an answer."""

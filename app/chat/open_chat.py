@@ -260,7 +260,8 @@ class OpenChat:
                 self._settle(running, event.finish_reason, event)
             case _:
                 self.context.take(event)
-        self.view.show(at_once=not isinstance(event, TextAdded) or running.stopping)
+        if not isinstance(event, TextAdded):
+            self.view.show()
 
     def _fail(self, running: AnswerInProgress, text: str) -> None:
         if running.has_grown:

@@ -38,7 +38,7 @@ from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, readable
-from app.tui.widgets.download_list import outcome, paused_line, short_line
+from app.tui.widgets.download_list import outcome, paused_line
 from app.tui.widgets.notices import copy, make_room, show_toast
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
@@ -273,7 +273,6 @@ class ChatApp(Program):
         if self.pulls.problem:
             note(self.pulls.problem, "warning")
             self.pulls.problem = ""
-        self.chat.below.show_download(short_line(self.pulls.unfinished))
         while not self._news.empty():
             self.saved.report_saving(self._news.get())
 

@@ -10,6 +10,7 @@ from app.chat.answer_log import AnswerLog
 from app.chat.open_chat import OpenChat
 from app.shell.printable import one_line
 from app.tui.program import Program
+from app.tui.widgets.download_list import short_line
 from app.tui.widgets.figures import gauge_items, status_items
 from app.tui.widgets.item_line import ItemLine
 from app.tui.widgets.key_line import KeyLine
@@ -17,7 +18,7 @@ from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.token_text import ACCEPTED, OWN
 
 SHOW_SECONDS = 0.25
-"""How often the numbers follow a growing answer."""
+"""How often the numbers follow a growing answer or a download."""
 
 MEANINGS = (
     ("accepted", ACCEPTED, "drafted, right"),
@@ -73,9 +74,7 @@ class Below(Vertical):
         self._chat = chat
         self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
-        self._download = ""
         self._could_stop = False
-        self._is_behind = False
 
     def compose(self) -> ComposeResult:
         yield self.legend
@@ -86,25 +85,20 @@ class Below(Vertical):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.set_interval(SHOW_SECONDS, self._catch_up)
+        self.set_interval(SHOW_SECONDS, self.show)
 
     def follow(self, log: AnswerLog | None) -> None:
         self._log = log
         self.show()
 
-    def show_download(self, text: str) -> None:
-        if text != self._download:
-            self._download = text
-            self.show()
-
-    def show(self, *, at_once: bool = True) -> None:
-        """Bring everything up to date; without `at_once`, within `SHOW_SECONDS`."""
-        self._is_behind = not at_once
-        if self._is_behind:
+    def show(self) -> None:
+        """Bring everything up to date."""
+        if not self.is_attached:
             return
         chat, area = self._chat, self.prompt.area
+        download = short_line(self.app.pulls.unfinished)
         self._gauges.items = tuple(gauge_items(self._log)) if self._log else ()
-        self._status.items = tuple(status_items(chat, self._download, self.app.keys.name("chat.stop")))
+        self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
         if chat.can_stop != self._could_stop:
             self._could_stop = chat.can_stop
@@ -112,8 +106,6 @@ class Below(Vertical):
         # A blink costs a frame, and growing text already shows that the program is alive.
         area.cursor_blink = chat.running is None
         editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
-        area.border_title = editing if chat.editing else self.prompt.title
-
-    def _catch_up(self) -> None:
-        if self._is_behind and self.is_attached:
-            self.show()
+        title = editing if chat.editing else self.prompt.title
+        if title != area.border_title:  # setting it draws the prompt again
+            area.border_title = title

@@ -78,8 +78,8 @@ class ConversationView:
         self._below.prompt.area.focus()
         self.show()
 
-    def show(self, *, at_once: bool = True) -> None:
-        self._below.show(at_once=at_once)
+    def show(self) -> None:
+        self._below.show()
 
     def show_marks(self, marks: bool) -> None:
         self.marks = self._below.legend.display = marks

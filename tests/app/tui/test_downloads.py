@@ -55,7 +55,7 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
         hub.stall_after.clear()
         await chat.noticed(f"is installed. /use {FIRST} answers with it.")
-        assert "↓" not in str(chat.app.chat.query_one(StatusLine).content)
+        await chat.until(lambda: "↓" not in str(chat.app.chat.query_one(StatusLine).content))
 
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
