@@ -4,6 +4,7 @@ import asyncio
 import os
 import queue
 import time
+from functools import partial
 from typing import Any
 
 from textual.binding import Binding
@@ -13,7 +14,7 @@ from textual.screen import Screen
 from textual.selection import Selection
 from textual.widget import Widget
 
-from app.chat.engine_link import PUMP_SECONDS, EngineLink
+from app.chat.engine_link import PUMP_SECONDS, EngineLink, PairEvent
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
@@ -124,7 +125,7 @@ class ChatApp(Program):
         return self.chat
 
     def on_mount(self) -> None:
-        self.link.listener = lambda event: self.post_message(messages.PairChanged(event))
+        self.link.listener = partial(self.call_later, self._take_pair_event)
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch)
         # The shell has written over the screen meanwhile.
@@ -180,10 +181,6 @@ class ChatApp(Program):
     def _is_open(self) -> bool:
         """False while the program ends: the chat's widgets go first, and messages still arrive."""
         return bool(self.chat.children)
-
-    def on_pair_changed(self, message: messages.PairChanged) -> None:
-        if self._is_open:
-            self.chat.take_pair_event(message.event)
 
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
         await self.runner.run(message.text)
@@ -258,6 +255,10 @@ class ChatApp(Program):
     def _explain_leaving(self, kept: str = "") -> None:
         self._ctrl_c_at = time.monotonic()
         show_toast(self, f"{kept}Press Ctrl+C again to leave.", CTRL_C_SECONDS)
+
+    def _take_pair_event(self, event: PairEvent) -> None:
+        if self._is_open:
+            self.chat.take_pair_event(event)
 
     def _pump(self) -> None:
         if self.chat.is_mounted and self.is_running:

@@ -4,22 +4,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from app.chat.engine_link import PairEvent, RequestEvent
 from app.chat.slash_commands import SlashCommand
-
-
-@dataclass
-class PairChanged(Message):
-    """Something happened to the pair or to the engine's process."""
-
-    event: PairEvent
-
-
-@dataclass
-class RequestAdvanced(Message, bubble=False):
-    """An event of a request, for the screen that made it."""
-
-    event: RequestEvent
 
 
 class PromptReady(Message):

@@ -15,7 +15,7 @@ from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptReady, PromptSubmitted, RequestAdvanced
+from app.tui.messages import PromptReady, PromptSubmitted
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
@@ -74,7 +74,11 @@ class ChatScreen(SelectingScreen[None]):
         """`begins_anew`: the program starts with a new saved chat, instead of resuming one."""
         super().__init__()
         self.state = OpenChat(
-            link, settings, history, lambda event: self.post_message(RequestAdvanced(event)), is_kept=is_kept
+            link,
+            settings,
+            history,
+            lambda event: self.call_later(self.state.take_event, event),
+            is_kept=is_kept,
         )
         self.welcome = Welcome()
         self.transcript = Transcript(self.welcome)
@@ -140,9 +144,6 @@ class ChatScreen(SelectingScreen[None]):
         attached = self.prompt.take_attachments()
         waiting = Unsent(event.text, (*attached, *(file for file in files if file not in attached)))
         self.state.ask(waiting, at_once=event.at_once)
-
-    def on_request_advanced(self, message: RequestAdvanced) -> None:
-        self.state.take_event(message.event)
 
     def take_pair_event(self, event: PairEvent) -> None:
         idle = self.state.running is None

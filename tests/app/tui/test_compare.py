@@ -11,7 +11,6 @@ from app.compare.record import Record
 from app.compare.words import sentence
 from app.engine.events import text_of
 from app.engine.protocol import Loaded
-from app.tui.messages import PairChanged
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.answer import Answer
@@ -98,7 +97,7 @@ async def test_a_comparison_needs_a_free_engine_leaving_it_frees_one_and_texts_t
         info = chat.app.link.info
         assert info is not None
         await chat.app.chat.remove_children()
-        chat.app.post_message(PairChanged(Loaded(info)))
+        chat.app.link.listener(Loaded(info))
         await chat.pilot.pause()
         chat.app.exit()
 
