@@ -102,10 +102,6 @@ first line brings earlier prompts back."""
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
         if self._takes_key(event.key):
             pass
-        elif event.key in self.app.keys.of("prompt.send"):
-            self.action_submit()
-        elif event.key in self.app.keys.of("prompt.newline"):
-            self.insert("\n")
         elif event.character in JOINERS:
             self.insert(event.character)
         else:
