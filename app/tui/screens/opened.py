@@ -27,7 +27,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
     app: Program
 
     asks = False
-    """A question is open, or its answer is being carried out."""
+    """Some work is being done, or the question about it is open."""
 
     def compose(self) -> ComposeResult:
         yield from self.parts()
@@ -68,7 +68,8 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         self.set_interval(seconds, lambda: None if self.was_closed else do())
 
     def ask_once(self, work: Coroutine[None, None, None]) -> None:
-        """Start work that asks a question, unless one is open: the same key may come twice in one read."""
+        """Start work that changes what is listed, unless some is being done: the same key may come twice in
+        one read."""
         if self.asks:
             work.close()
             return

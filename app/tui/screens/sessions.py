@@ -1,6 +1,7 @@
 """All saved chats: search, resume, rename, archive, delete, export."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 from textual.app import ComposeResult
@@ -54,8 +55,6 @@ the chat at the message that was found."""
         self.rows: list[ChatRow] = []
         self._shown: tuple[str, bool] | None = None
         """The search and the archive that `rows` are of."""
-        self._deleting = ""
-        """Id of the chat being deleted, which is still in the list."""
         self.archived = False
 
     def parts(self) -> ComposeResult:
@@ -100,16 +99,16 @@ the chat at the message that was found."""
         self._with_chosen(self._rename)
 
     def action_archive(self) -> None:
-        self._with_chosen(lambda row: self._do(self.app.saved.archive(row.chat)))
+        self._with_chosen(lambda row: self._do(partial(self.app.saved.archive, row.chat)))
 
     def action_delete(self) -> None:
-        self._with_chosen(self._delete)
+        self._with_chosen(lambda row: self._do(partial(self.app.saved.delete, row.chat)))
 
     def action_undo(self) -> None:
-        self._do(self.app.saved.undo())
+        self._do(self.app.saved.undo)
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
-        self._with_chosen(lambda row: self._do(self.app.saved.export(row.chat, kind)))
+        self._with_chosen(lambda row: self._do(partial(self.app.saved.export, row.chat, kind)))
 
     def action_show_archived(self) -> None:
         self.archived = not self.archived
@@ -154,31 +153,24 @@ the chat at the message that was found."""
     def _rename(self, row: ChatRow) -> None:
         def rename(title: str | None) -> None:
             if title is not None:
-                self._do(self.app.saved.rename(row.chat, title))
+                self._do(partial(self.app.saved.rename, row.chat, title))
 
         self.app.push_screen(LineQuestionScreen("The chat's title", row.chat.title), rename)
-
-    def _delete(self, row: ChatRow) -> None:
-        if row.chat.id != self._deleting:  # the key twice in one read
-            self._deleting = row.chat.id
-            self._do(self.app.saved.delete(row.chat))
 
     def load(self) -> None:
         """Ask for the chats again; an answer that comes too late is dropped."""
         self.run_worker(self._load, exclusive=True, group="load")
 
-    def _do(self, work: Awaitable[str]) -> None:
-        self.show_message("")
-
+    def _do(self, work: Callable[[], Awaitable[str]]) -> None:
         async def do() -> None:
+            self.show_message("")
             try:
-                self.show_message(await work)
+                self.show_message(await work())
             except AppError as error:
                 self.show_message(str(error))
             await self._load()
-            self._deleting = ""
 
-        self.run_worker(do(), group="do")
+        self.ask_once(do())
 
     async def _load(self) -> None:
         asked = self._text, self.archived
