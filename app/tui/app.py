@@ -152,7 +152,10 @@ class ChatApp(Program):
                 self._ctrl_c_at = float("-inf")  # the next one is a first one, for other text
             if isinstance(event, Paste):
                 event.text = printable(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-            if isinstance(first_run := self.screen, FirstRunScreen) and first_run.hand_on(event):
+            text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
+            if text is not None and isinstance(self.screen, FirstRunScreen):
+                self.screen.dismiss(None)
+                self.chat.prompt.write(text)
                 return
         await super().on_event(event)
 

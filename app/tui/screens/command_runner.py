@@ -115,8 +115,9 @@ class CommandRunner:
 
     def welcome(self) -> None:
         """Explain the built-in pair and offer real ones, as at the first start."""
-        screen = FirstRunScreen(self._prompt.write)
-        self._app.push_screen(screen, lambda chosen: self._pairs(chosen) if chosen is not None else None)
+        self._app.push_screen(
+            FirstRunScreen(), lambda chosen: self._pairs(chosen) if chosen is not None else None
+        )
 
     def use(self, pair: Pair | None) -> None:
         """Answer with this pair from here on, loaded again if that failed; None changes nothing."""

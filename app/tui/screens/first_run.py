@@ -1,13 +1,11 @@
 """The screen of the first start: the pair in use, real pairs for this machine, and the way to the chat."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.events import Key, Paste
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -54,10 +52,6 @@ with what answers now; on another row it shows that pair, with the key that down
         bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
     ]
 
-    def __init__(self, write_prompt: Callable[[str], object]) -> None:
-        super().__init__()
-        self._write_prompt = write_prompt
-
     def parts(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
             yield Static(Content.styled("Welcome to mlx-spec", "bold $text-accent"), id="welcome-title")
@@ -78,15 +72,6 @@ with what answers now; on another row it shows that pair, with the key that down
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)
-
-    def hand_on(self, event: Key | Paste) -> bool:
-        """Put what was typed or pasted into the prompt and close; False for a key that is no text."""
-        text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
-        if text is None:
-            return False
-        self._write_prompt(text)
-        self.dismiss(None)
-        return True
 
     @property
     def _is_narrow(self) -> bool:

@@ -128,7 +128,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
         await look("an edited prompt")
         for screen in (
             SessionsScreen(),
-            FirstRunScreen(print),
+            FirstRunScreen(),
             QuestionScreen("Sure?", "Do it", "Leave it"),
             TotalsScreen([], opened.app.state.logs.values()),
             OwnPairScreen(),
