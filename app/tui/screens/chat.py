@@ -13,7 +13,6 @@ from app.engine.protocol import Loaded, LoadFailed, TuningEnded
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from app.shell.errors import AppError, BadInput
-from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady, PromptSubmitted
 from app.tui.screens.inspector import InspectorScreen
@@ -233,8 +232,7 @@ class ChatScreen(SelectingScreen[None]):
         self.prompt.area.focus()
 
     def show_pair(self) -> None:
-        link = self.state.link
-        self.welcome.show_pair(one_line(link.pair.name), link.state, link.info)
+        self.welcome.draw()
         self.view.show()
 
     async def _load_prompts(self) -> None:

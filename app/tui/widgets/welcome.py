@@ -1,11 +1,8 @@
 """Shown in an empty conversation: the program, the pair in use, the main keys."""
 
 from textual.content import Content
-from textual.selection import Selection
 from textual.widgets import Static
 
-from app.chat.engine_link import EngineState
-from app.engine.events import PairInfo
 from app.shell.printable import one_line
 from app.tui.program import Program
 from app.tui.widgets.sample import sample
@@ -24,37 +21,29 @@ class Welcome(Static):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pair = self._drafters = self._offer = ""
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """None while it is hidden: a triple click on a message selects all that is beside it."""
-        return super().get_selection(selection) if self.display else None
+        self._offer = ""
 
     def on_resize(self) -> None:
-        self._draw()
-
-    def show_pair(self, name: str, state: EngineState, info: PairInfo | None) -> None:
-        if info is not None:
-            self._pair = f"{one_line(info.name)} · {size_text(info.memory_bytes)} · {one_line(info.device)}"
-            self._drafters = one_line(f"drafters: {', '.join(info.drafters)}")
-        else:
-            waits = state == "loading"
-            self._pair = f"{name}: loading. You can write already." if waits else f"{name}: not loaded"
-            self._drafters = ""
-        self._draw()
+        self.draw()
 
     def show_offer(self, text: str) -> None:
         """Show how to resume another chat."""
         self._offer = one_line(text)
-        self._draw()
+        self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        link = self.app.link
+        info = link.info
         parts = [Content.styled("mlx-spec", "bold $text-accent")]
         if self.app.size.height >= TALL:
             parts += [Content(""), sample(), Content("")]
-        parts.append(Content(self._pair))
-        if self._drafters and self.app.size.height >= TALL:
-            parts.append(Content(self._drafters))
+        if info is not None:
+            parts.append(Content(one_line(f"{info.name} · {size_text(info.memory_bytes)} · {info.device}")))
+        else:
+            state = "loading. You can write already." if link.state == "loading" else "not loaded"
+            parts.append(Content(one_line(f"{link.pair.name}: {state}")))
+        if info is not None and self.app.size.height >= TALL:
+            parts.append(Content(one_line(f"drafters: {', '.join(info.drafters)}")))
         if not self._offer or self.app.size.height > SHORT:
             parts.append(Content.styled(self.app.keys.fill_in(TIPS), "$text-muted"))
         if self._offer:
