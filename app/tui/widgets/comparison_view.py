@@ -17,7 +17,7 @@ from app.shell.printable import one_line
 from app.tui.program import Program
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.comparison_figures import ComparisonFigures
-from app.tui.widgets.race import Race, Verdict
+from app.tui.widgets.race import Race
 from mlx_spec.stats import Stats
 
 
@@ -167,8 +167,7 @@ class ComparisonView(Vertical):
         place = max(record.drafting, key=lambda place: record.comparison(place).ratio)
         one, (gain, sure) = record.comparison(place), headline(record, place)
         which = f"{record.settings[place].label}: " if len(record.drafting) > 1 else ""
-        won = one.won and one.same_text == one.prompts
-        self._race.show(Verdict(one.ratio, one.plain_tps, one.drafted_tps, won, which, gain, sure))
+        self._race.show(one, which, gain, sure)
 
     def _show_title(self, record: Record) -> None:
         count, text = len(record.prompts), record.prompts[self._prompt].prompt

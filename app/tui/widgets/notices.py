@@ -12,7 +12,6 @@ from textual.notifications import Notification, Notify, SeverityLevel
 from app.chat.chat_view import Kind
 from app.shell.number_text import counted
 from app.shell.printable import printable
-from app.tui.widgets.race import TALL
 
 SEVERITIES: dict[Kind, SeverityLevel] = {
     "info": "information", "mistake": "warning", "warning": "warning", "error": "error"
@@ -25,6 +24,8 @@ CHARACTERS_A_SECOND = 15
 LEAST_SECONDS = 0.001
 """What a toast stays for even if it is shown when its time is over."""
 KEPT = 200
+TALL = 18
+"""Lines of a terminal in which several toasts have room."""
 LEAST_ROOM = 100
 """Characters that a toast counts for at least: the lines around it take room too."""
 LONGEST, TOAST = 1500, 400

@@ -11,31 +11,12 @@ from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Digits, Static
 
+from app.compare.comparison import Comparison
 from app.shell.number_text import rate_text, smooth_bar
 
 LABEL, SPEED = 8, 12
 """Columns before and after a bar."""
 GOOD, BAD = "$text-success", "$text-warning"
-WIDE, TALL = 60, 18
-"""Columns and lines of a terminal that has room for large digits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The result. Speeds are tokens per second."""
-
-    ratio: float
-    plain: float
-    drafted: float
-    won: bool
-    which: str
-    """Names the setting if there are several; else empty."""
-    gain: str
-    sure: str
-
-    @property
-    def style(self) -> str:
-        return GOOD if self.won else BAD
 
 
 @dataclass(slots=True)
@@ -125,41 +106,32 @@ class Bars(Widget):
 
 
 class Race(Horizontal):
-    """The bars, and with a verdict the ratio, in large digits if there is room."""
+    """The bars, and with a verdict the ratio, also in large digits if there is room."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bars = Bars()
         self._ratio = Digits(id="ratio")
         self._words = Static(id="verdict")
-        self._verdict: Verdict | None = None
 
     def compose(self) -> ComposeResult:
         yield self._ratio
         yield Vertical(self.bars, self._words)
 
-    def on_resize(self) -> None:
-        self._draw()
-
     def clear(self) -> None:
-        self._verdict = None
-        self._draw()
+        self.remove_class("-decided")
         self.bars.clear()
 
     def show_message(self, text: str, style: str = "") -> None:
         self._words.update(Content.styled(text, style))
 
-    def show(self, verdict: Verdict) -> None:
-        self._verdict = verdict
-        self._draw()
-        self.bars.show(verdict.plain, verdict.drafted, verdict.style)
-
-    def _draw(self) -> None:
-        verdict, size = self._verdict, self.app.size
-        self._ratio.display = is_large = verdict is not None and size.width >= WIDE and size.height >= TALL
-        if verdict is not None:
-            self._ratio.update(f"{verdict.ratio:.2f}x")
-            self._ratio.set_class(verdict.won, "-won")
-            ratio = "" if is_large else f"{verdict.ratio:.2f}x "
-            gain = (f"{ratio}{verdict.gain}", f"bold {verdict.style}")
-            self._words.update(Content.assemble(verdict.which, gain, "\n", (verdict.sure, "$text-muted")))
+    def show(self, one: Comparison, which: str, gain: str, sure: str) -> None:
+        """`which` names the setting if there are several; `gain` and `sure` are its headline."""
+        self.add_class("-decided")
+        won = one.won and one.same_text == one.prompts
+        style = GOOD if won else BAD
+        self._ratio.update(f"{one.ratio:.2f}x")
+        self._ratio.set_class(won, "-won")
+        headline = (f"{one.ratio:.2f}x {gain}", f"bold {style}")
+        self._words.update(Content.assemble(which, headline, "\n", (sure, "$text-muted")))
+        self.bars.show(one.plain_tps, one.drafted_tps, style)
