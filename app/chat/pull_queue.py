@@ -21,7 +21,8 @@ STOP_SECONDS = 3.0
 
 JobState = Literal["waiting", "running", "paused", "done", "failed", "cancelled"]
 
-NOT_HERE: tuple[JobState, ...] = ("running", "waiting", "paused", "failed", "cancelled")
+UNFINISHED: tuple[JobState, ...] = ("running", "waiting")
+NOT_HERE: tuple[JobState, ...] = (*UNFINISHED, "paused", "failed", "cancelled")
 
 
 class PullJob:
@@ -38,7 +39,7 @@ class PullJob:
 
     @property
     def unfinished(self) -> bool:
-        return self.state in ("waiting", "running")
+        return self.state in UNFINISHED
 
     @property
     def is_wanted(self) -> bool:

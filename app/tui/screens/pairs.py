@@ -17,7 +17,7 @@ from app.chat.pair_facts import (
     matches,
 )
 from app.chat.pair_removal import remove_after_asking
-from app.chat.pull_queue import PullJob
+from app.chat.pull_queue import UNFINISHED, PullJob
 from app.compare.store import last_speeds
 from app.shell.pull_text import warning
 from app.tui.keys.keymap import bind
@@ -67,9 +67,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._highlight = chosen
         self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
         """By pair name; the slow facts come from a thread."""
-        self._unfinished: set[PullJob] = set()
-        """Downloads whose end has not been shown here."""
-        self._states: list[str] = []
+        self._states: dict[PullJob, str] = {}
         """The states of all downloads at the last check."""
         self._list, self._details = ItemList(markup=False), Static()
         """Kept here, not queried: both are used before the screen is drawn and while it closes."""
@@ -197,16 +195,13 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def show_downloads(self) -> None:
         self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
-        states = [job.state for job in self.app.pulls.jobs]
-        if states != self._states:
-            self._states = states
+        before, self._states = self._states, {job: job.state for job in self.app.pulls.jobs}
+        if self._states != before:
             self.refresh_bindings()
-        for job in self.app.pulls.jobs:
-            if job.unfinished:
-                self._unfinished.add(job)
+        for job, now in self._states.items():
+            if now in UNFINISHED:
                 self._show_row(job.pair.name)
-            elif job in self._unfinished:
-                self._unfinished.remove(job)
+            elif before.get(job) in UNFINISHED:
                 # The reason of a failure is in the download's own line.
                 self.show_message(outcome(job) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)
