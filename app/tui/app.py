@@ -55,7 +55,7 @@ class ChatApp(Program):
     CSS_PATH = "chat.tcss"
     COMMANDS = {SlashCommandProvider}
     PAUSE_GC_ON_SCROLL = True
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide"), (106, "-wider")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]
 
     BINDINGS = [

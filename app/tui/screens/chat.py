@@ -3,7 +3,7 @@
 import asyncio
 
 from textual.app import ComposeResult
-from textual.events import Paste, Resize
+from textual.events import Paste
 
 from app.chat.attachments import attach, mentioned, mistyped
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
@@ -28,9 +28,6 @@ from app.tui.widgets.welcome import Welcome
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer is handed to the history: this costs more the longer it is."""
 
-MEASURE = 104
-"""Largest width of the conversation in columns: lines of 100 characters, two columns before an answer, one
-behind it and the scrollbar."""
 KEEP_SECONDS = 1.0
 """A crash loses at most this much of the prompt being written."""
 
@@ -94,14 +91,6 @@ class ChatScreen(SelectingScreen[None]):
     def compose(self) -> ComposeResult:
         yield self.transcript
         yield self.below
-
-    def on_resize(self, event: Resize) -> None:
-        side = (event.size.width - MEASURE) // 2
-        for part in (self.transcript, self.below):
-            if side > 0:
-                part.styles.padding = (0, side, 1 if part is self.transcript else 0, side)
-            else:
-                part.styles.clear_rule("padding")
 
     def on_mouse_scroll_up(self) -> None:
         """The wheel scrolls the conversation wherever the pointer is and scrolls nothing else."""
