@@ -1,6 +1,7 @@
 """Shown in an empty conversation: the program, the pair in use, the main keys."""
 
 from textual.content import Content
+from textual.selection import Selection
 from textual.widgets import Static
 
 from app.shell.printable import one_line
@@ -22,6 +23,10 @@ class Welcome(Static):
     def __init__(self) -> None:
         super().__init__()
         self._offer = ""
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """None while it is hidden: a triple click on a message selects all that is beside it."""
+        return super().get_selection(selection) if self.display else None
 
     def on_resize(self) -> None:
         self.draw()
