@@ -5,7 +5,6 @@ import os
 import queue
 import time
 from functools import partial
-from typing import Any
 
 from textual.binding import Binding
 from textual.events import Event, Key, Paste
@@ -33,7 +32,6 @@ from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
-from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.palette import Palette, SlashCommandProvider
 from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
@@ -203,9 +201,6 @@ class ChatApp(Program):
         selections, self._selections = self._selections, self.screen.selections
         if self._selections is not selections and (text := self.screen.get_selected_text()):
             copy(self, text)
-
-    def applies(self, screen: Screen[Any], action: str) -> bool:
-        return not isinstance(screen, ChatScreen | OpenedScreen) or screen.applies(action)
 
     def action_help(self) -> None:
         """Explain the part that has the focus; the second time, close the explanation."""

@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-from typing import Any
 
 from textual.app import App
-from textual.screen import Screen
 
 from app.chat.engine_link import EngineLink
 from app.chat.open_chat import OpenChat
@@ -28,7 +26,3 @@ class Program(App[None]):
         if sys.platform == "darwin":
             subprocess.run(["/usr/bin/pbcopy"], input=text.encode(), check=False)
         super().copy_to_clipboard(text)
-
-    def applies(self, screen: Screen[Any], action: str) -> bool:
-        """Whether a key of a screen is useful now. If not, it is not offered; pressed, it says why not."""
-        return True

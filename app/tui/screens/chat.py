@@ -78,7 +78,7 @@ class ChatScreen(SelectingScreen[None]):
         )
         self.welcome = Welcome()
         self.transcript = Transcript(self.welcome)
-        self.below = Below(self.state)
+        self.below = Below(self.state, self.applies)
         self.prompt = self.below.prompt
         self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
         self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts)
@@ -162,7 +162,7 @@ class ChatScreen(SelectingScreen[None]):
         return action != "stop" or self.state.can_stop
 
     def applies(self, action: str) -> bool:
-        """Whether the action has something to act on."""
+        """Whether the action has something to act on; else its key is not offered, and says why not."""
         if action == "inspect":
             return bool(self.state.with_rounds())
         asked = self.state.conversation.last is not None

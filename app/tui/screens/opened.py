@@ -31,7 +31,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         yield from self.parts()
-        yield KeyLine()
+        yield KeyLine(self.applies)
 
     def parts(self) -> ComposeResult:
         """The widgets above the key line."""
@@ -48,7 +48,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         return not self.is_attached or not self.app.is_running or self not in self.app.screen_stack
 
     def applies(self, action: str) -> bool:
-        """`Program.applies` for the keys of this screen."""
+        """Whether an action is useful now. If not, its key is not offered; pressed, it says why not."""
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

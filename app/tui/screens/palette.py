@@ -31,7 +31,7 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield KeyLine()
+        yield KeyLine(self.applies)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())

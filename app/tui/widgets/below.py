@@ -1,5 +1,7 @@
 """The area below the transcript: numbers, waiting prompts, the prompt, the state of the chat, the keys."""
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -67,13 +69,15 @@ class Below(Vertical):
     app: Program
     BLANK = True
 
-    def __init__(self, chat: OpenChat) -> None:
+    def __init__(self, chat: OpenChat, applies: Callable[[str], bool]) -> None:
+        """`applies`: which actions of the screen the key line offers."""
         super().__init__()
         self.prompt = Prompt()
         self.legend = Legend()
         self._chat = chat
         self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
+        self._keys = KeyLine(applies)
         self._could_stop = False
 
     def compose(self) -> ComposeResult:
@@ -82,7 +86,7 @@ class Below(Vertical):
         yield self._queue
         yield self.prompt
         yield self._status
-        yield KeyLine()
+        yield self._keys
 
     def on_mount(self) -> None:
         self.set_interval(SHOW_SECONDS, self.show)

@@ -1,6 +1,6 @@
 """The last line of a screen: its keys, uncut; the most important ones if not all fit."""
 
-from functools import partial
+from collections.abc import Callable
 
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding
@@ -32,8 +32,10 @@ class KeyLine(Static):
     }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, applies: Callable[[str], bool]) -> None:
+        """`applies`: whether an action of the screen is offered now."""
         super().__init__(markup=False)
+        self._applies = applies
         self.keys: list[tuple[Content, ActiveBinding]] = []
         """The keys shown, from the left."""
 
@@ -88,7 +90,7 @@ class KeyLine(Static):
         chain: list[DOMNode] = list((self.screen.focused or self.screen).ancestors_with_self)
         order = list(default_keys())
         found: dict[str, ActiveBinding] = {}
-        bindings, applies = self.screen.active_bindings, partial(self.app.applies, self.screen)
+        bindings, applies = self.screen.active_bindings, self._applies
         for active in bindings.values():
             if active.binding.show and active.binding.id in order and applies(active.binding.action):
                 found.setdefault(str(active.binding.id), active)
