@@ -208,8 +208,7 @@ class ChatApp(Program):
             self.screen.dismiss()
             return
         in_chat = self.screen is self.chat
-        more = [*ChatScreen.BINDINGS, *Transcript.BINDINGS] if in_chat else []
-        keys = described_keys(self, more, empties_prompt=in_chat)
+        keys = described_keys(self, *[Transcript] if in_chat else [], empties_prompt=in_chat)
         self.push_screen(HelpScreen(about_focus(self), keys, commands=in_chat))
 
     def action_command_palette(self) -> None:

@@ -1,18 +1,16 @@
 """F1: what the keys do in the part that has the focus, and the commands."""
 
-from collections.abc import Iterable
-
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
+from textual.widget import Widget
 from textual.widgets import Static
 
 from app.chat.slash_commands import SLASH_COMMANDS
 from app.tui.keys.keymap import bind, default_keys, key_name
 from app.tui.program import Program
 from app.tui.screens.panel import Panel
-from app.tui.widgets.key_line import passed_on
 
 ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target, the model that answers, checks them all in \
@@ -72,33 +70,21 @@ def about_focus(app: Program) -> str:
     return "\n\n".join(app.keys.fill_in(part.HELP) for part in parts if part is not None and part.HELP)
 
 
-def described_keys(
-    app: Program, more: Iterable[BindingType] = (), *, empties_prompt: bool = False
-) -> Described:
-    """The keys active now, those active everywhere last.
-
-    `more`: bindings that the key line shows only when they do something.
-    """
-    active = [(key, found.binding) for key, found in app.screen.active_bindings.items()]
-    shown = [(key, binding) for key, binding in active if binding.id in default_keys()]
-    known = {binding.id for _, binding in active}
-    first = [b for b in app.BINDINGS if isinstance(b, Binding) and b.priority and app.screen.is_modal]
-    for binding in (*first, *passed_on(app.screen), *more):
-        if isinstance(binding, Binding) and binding.id and binding.id not in known:
-            shown += [(key, binding) for key in app.keys.of(binding.id)]
-    parts, order = list(dict.fromkeys(_part(binding) for _, binding in shown)), list(default_keys())
-    shown.sort(key=lambda item: (parts.index(_part(item[1])), order.index(str(item[1].id))))
-    names: dict[tuple[str, str], list[str]] = {}
-    for key, binding in shown:
-        names.setdefault((_part(binding), binding.tooltip), []).append(key_name(key))
+def described_keys(app: Program, *others: type[Widget], empties_prompt: bool = False) -> Described:
+    """The keys of the part with the focus, of what it lies in, of `others`, and last those of the app."""
+    inner = [type(node) for node in (app.focused or app.screen).ancestors_with_self][:-1]
     described: Described = {}
-    for (part, meaning), keys in sorted(names.items(), key=lambda item: item[0][0] == PARTS["app"]):
-        described.setdefault(app.keys.fill_in(part), []).append((" or ".join(keys), meaning))
+    for place in dict.fromkeys([*inner, *others, type(app)]):
+        for binding in place.BINDINGS:
+            if not isinstance(binding, Binding) or binding.id not in default_keys():
+                continue
+            if place is not type(app) or binding.priority or not app.screen.is_modal:
+                keys = " or ".join(map(key_name, app.keys.of(binding.id)))
+                described.setdefault(app.keys.fill_in(_part(binding)), []).append((keys, binding.tooltip))
     twice = "Empty the prompt; twice" if empties_prompt else "Twice"
     if app.screen.is_modal:
         twice = "Close this; twice"
-    everywhere = [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
-    described.setdefault(PARTS["app"], []).extend(everywhere)
+    described[PARTS["app"]] += [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
     return described
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from app.chat.pull_queue import PullJob
-from app.tui.screens.chat import ChatScreen
 from app.tui.screens.help import HelpScreen, described_keys
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.sessions import SessionsScreen
@@ -18,7 +17,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         empty = "F4 Draft F6 Chats F1 Help F2 Pairs ^Q Quit ^P palette"
         idle = "F4 Draft F5 Compare F6 Chats F3 Marks F8 Rounds F1 Help F2 Pairs ^Q Quit"
         await chat.until(lambda: keys_shown(chat) == empty)
-        in_chat = described_keys(chat.app, ChatScreen.BINDINGS)["In the chat"]
+        in_chat = described_keys(chat.app)["In the chat"]
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
         await chat.type("hold")
         for columns, expected in (
