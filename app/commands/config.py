@@ -55,7 +55,7 @@ def path() -> None:
 
 def _lines(config: Config) -> list[str]:
     """A complete config.toml; values left at their default are commented out."""
-    from app.tui.keys.keymap import default_keys, meanings
+    from app.tui.keys.keymap import BINDINGS
 
     lines = [f"# {config.file}" + ("" if config.file.exists() else " (not there yet)")]
     table = ""
@@ -66,10 +66,9 @@ def _lines(config: Config) -> list[str]:
             lines += ["", f"[{head}]"]
         lines.append(_line(last, config[name], key.meaning, is_set=name in config.values))
     lines += ["", "[keys]"]
-    meaning = meanings()
-    for binding, keys in default_keys().items():
-        value, is_set = config.keys.get(binding, keys), binding in config.keys
-        lines.append(_line(binding, value, meaning[binding], is_set=is_set))
+    for name, binding in sorted(BINDINGS.items(), key=lambda item: item[0].partition(".")[0]):
+        value, is_set = config.keys.get(name, binding.key), name in config.keys
+        lines.append(_line(name, value, binding.tooltip, is_set=is_set))
     return lines
 
 

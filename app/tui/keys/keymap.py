@@ -2,15 +2,11 @@
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from textual.app import App
 from textual.binding import Binding
 from textual.keys import Keys, _character_to_key
-from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import TextArea
 
 from app.settings.config import bad_value, unknown_key
@@ -35,34 +31,19 @@ KEY_NAMES = {
 SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
+BINDINGS: dict[str, Binding] = {}
+"""By id, those of every part of the interface that is imported."""
+
+
 def bind(keys: str, action: str, label: str, name: str, meaning: str, *, priority: bool = False) -> Binding:
     """A binding with the id `name`, as in config.toml; without a label it is not in the key line."""
-    return Binding(keys, action, label, show=bool(label), priority=priority, id=name, tooltip=meaning)
+    binding = Binding(keys, action, label, show=bool(label), priority=priority, id=name, tooltip=meaning)
+    return BINDINGS.setdefault(name, binding)
 
 
-def all_bindings() -> Iterator[Binding]:
-    """Every binding with an id, of the app, its screens and its widgets, as far as they are imported."""
-    waiting: list[type] = [App, Screen, Widget]
-    seen: set[type] = set()
-    while waiting:
-        place = waiting.pop(0)
-        if place in seen:
-            continue
-        seen.add(place)
-        waiting += place.__subclasses__()
-        if place.__module__.startswith("app.tui."):
-            own = place.__dict__.get("BINDINGS", ())
-            yield from (binding for binding in own if isinstance(binding, Binding) and binding.id)
-
-
-@cache
 def default_keys() -> dict[str, str]:
     """Binding id to its default keys."""
-    return {binding.id: binding.key for binding in all_bindings() if binding.id}
-
-
-def meanings() -> dict[str, str]:
-    return {binding.id: binding.tooltip for binding in all_bindings() if binding.id}
+    return {name: binding.key for name, binding in BINDINGS.items()}
 
 
 def checked_keys(file: Path, keys: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -103,8 +84,7 @@ def _normal(keys: str) -> str:
 def _why_not(name: str, key: str) -> str:
     """Why a key cannot be used for this binding; empty if it can."""
     group, last = name.partition(".")[0], _MODIFIER.sub("", key)
-    priority = {binding.id for binding in all_bindings() if binding.priority}
-    if group in ("app", "chat") and name not in priority and key in _editing_keys():
+    if group in ("app", "chat") and not BINDINGS[name].priority and key in _editing_keys():
         return "edits the text of the prompt; take another, best a function key"
     if len(key) == 1 and group in _WHILE_TYPING:
         return "is typed into the prompt; take a function key, or one with ctrl or alt"

@@ -5,8 +5,6 @@ from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 
-from textual.screen import Screen
-
 from app.chat.attachments import attach
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
@@ -54,10 +52,10 @@ class CommandRunner:
             "quit": lambda _: app.run_action("app.quit"),
             "compare": self._compare,
             "sweep": lambda value: self._compare(value, sweep=True),
-            "comparisons": lambda _: self._open(ComparisonsScreen()),
+            "comparisons": lambda _: app.push_screen(ComparisonsScreen()),
             "pairs": lambda _: self._pairs(),
             "welcome": lambda _: self.welcome(),
-            "notices": lambda _: self._open(NoticesScreen([*view.notices.kept])),
+            "notices": lambda _: app.push_screen(NoticesScreen([*view.notices.kept])),
             "use": self._use,
             "pull": self._pull,
             "remove": self._remove,
@@ -138,10 +136,7 @@ class CommandRunner:
             raise BadInput(self._app.keys.fill_in(busy))
         read = read_sweep if sweep else read_compare
         plan = read(text, self._chat.conversation, self._chat.settings.for_answer(drafting=True))
-        self._open(CompareScreen(plan=plan))
-
-    def _open(self, screen: Screen[None]) -> None:
-        self._app.push_screen(screen)
+        self._app.push_screen(CompareScreen(plan=plan))
 
     def _pairs(self, chosen: str | None = None) -> None:
         self._app.push_screen(PairsScreen(chosen), self.use)
