@@ -88,6 +88,12 @@ class Terminal:
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
+    def record(self) -> Callable[[], str]:
+        """All that programs write from now on, escape sequences included."""
+        file = self.home / "written"
+        self._tmux("pipe-pane", f"cat >{shlex.quote(str(file))}")
+        return lambda: file.read_text("utf-8", "replace") if file.exists() else ""
+
     def screen(self) -> str:
         """What the terminal shows."""
         return self._tmux("capture-pane", "-p")
