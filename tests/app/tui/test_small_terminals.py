@@ -82,6 +82,24 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
         await chat.shows("left empty, one that fits")
 
 
+async def test_in_ten_rows_a_comparison_names_its_prompt_and_its_plot_tells_speeds_apart(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 10)) as chat:
+        await chat.ask("Donaudampfschifffahrtsgesellschaft")
+        await chat.type("/sweep length=1-2 repeats=1")
+        await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")))
+        await chat.shows("Donau")
+        (figures,) = chat.app.screen.query("#figures")
+        rows: set[int] = set()
+        for y in range(0, 12, 2):  # a few lines of it are in view at once
+            figures.scroll_to(y=y, animate=False)
+            await chat.pilot.pause()
+            lines = chat.screen.splitlines()
+            rows |= {n - figures.region.y + y for n, line in enumerate(lines) if "●" in line}
+        assert len(rows) > 1, "plain decoding is half as fast"
+
+
 @pytest.mark.drawn
 async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_may_get_narrow_under_the_help(
     open_chat: OpenChat,
