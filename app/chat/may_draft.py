@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.chat.pair_facts import NO_FILES
+from app.chat.pair_facts import NO_FILES, drafter_row
 from app.shell.expected_speed import with_range
 from app.shell.printable import one_line
 from models.pairs.catalogue import Pair
-from models.size_text import size_text
 from models.speed.fitting_drafters import FittingDrafter
 
 LIMITS = (
@@ -21,9 +20,14 @@ def may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
     """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
     yield "Drafters for its target, the one to try first at the top:"
     for place, drafter in enumerate(ranked, start=1):
-        mark = " ?" if drafter.named_in and not drafter.here else ""
-        yield one_line(f"{place}. {drafter.kind}: {drafter.source}{mark}, {_known(drafter)}")
-        yield f"   {one_line(drafter.why)}"
+        unverified = drafter.named_in and not drafter.here
+        yield f"{place}. {drafter_row(drafter)}{' ?' if unverified else ''}"
+        speed, licence = "", ""
+        if drafter.speed and drafter.range:
+            speed = f"{with_range(drafter.speed, drafter.range, 'tokens/s')}, predicted: "
+        if drafter.named_in:
+            licence = f"; licence: {drafter.licence}" if drafter.licence else "; licence not known"
+        yield f"   {one_line(speed + drafter.why + licence)}"
         yield f"   {one_line(pull_command(pair, drafter) or 'here')}"
     yield f"{len(ranked) + 1}. {NO_FILES}"
     if any(drafter.named_in and not drafter.here for drafter in ranked):
@@ -41,15 +45,3 @@ def pull_command(pair: Pair, drafter: FittingDrafter) -> str:
     if drafter.here or not drafter.named_in:
         return ""
     return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"
-
-
-def _known(drafter: FittingDrafter) -> str:
-    known = [size_text(drafter.bytes) if drafter.bytes else "size not known"]
-    if drafter.speed and drafter.range and drafter.gain:
-        known.append(
-            f"{with_range(drafter.speed, drafter.range, 'tokens/s')}, {drafter.gain:.2f}x, predicted"
-        )
-    if drafter.named_in:
-        known.append(f"named in {drafter.named_in}")
-        known.append(f"licence: {drafter.licence}" if drafter.licence else "licence not known")
-    return "; ".join(known)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.shell.expected_speed import SOURCE, with_range
+from app.shell.expected_speed import sentence
 from app.shell.printable import one_line
 from models.hub.removal import removable_bytes
 from models.pairs.catalogue import Pair, package_of
@@ -75,10 +75,7 @@ def details(facts: Facts) -> str:
     if facts.fit:
         lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
     if expected:
-        speeds = with_range(expected.plain, expected.plain_range, "tok/s")
-        if pair.draft:
-            speeds += f", drafted {with_range(expected.drafted, expected.drafted_range)}"
-        lines.append(f"Expected on an {expected.chip.name}: {speeds}; {SOURCE}.")
+        lines.append(sentence(pair, expected))
     lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
         lines.append(f"? {NOT_VERIFIED}")

@@ -1,5 +1,6 @@
 """The roofline's prediction of a pair's speed on a Mac, in words and as JSON."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -24,47 +25,29 @@ def why_none() -> str:
     return "No speed is predicted: this machine is no Mac."
 
 
-def lines(pair: Pair, expected: Expectation) -> list[str]:
-    """A prediction as lines of text."""
-    chip = expected.chip
-    lines = [
-        f"On an {chip.name} ({chip.bandwidth:g} GB/s), {CONTEXT} tokens into a chat, {SOURCE}:",
-        f"  plain    {with_range(expected.plain, expected.plain_range, 'tokens/s')}",
-    ]
-    if pair.draft:
-        lines += _drafted_lines(expected)
-    lines.append("  In brackets: four of five published speeds are this close to their predictions.")
-    return lines
-
-
-def _drafted_lines(expected: Expectation) -> list[str]:
-    lines = [
-        f"  drafted  {with_range(expected.drafted, expected.drafted_range, 'tokens/s')}, "
-        f"{_length(expected.length)}",
-    ]
+def lines(pair: Pair, expected: Expectation) -> Iterator[str]:
+    """A prediction, and what the draft model gains by kind of text."""
+    yield sentence(pair, expected)
+    yield (
+        f"  {CONTEXT} tokens into a chat. In brackets: four of five published speeds are this close to "
+        "their predictions."
+    )
     for known in expected.categories:
         text = "" if known.category == "not said" else f"{known.category}: "
-        lines.append(
-            f"    {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, "
-            f"{_length(known.length)} ({known.source})"
+        length = f"{known.length} drafted per round" if known.length else "no gain from drafting is predicted"
+        yield (
+            f"  {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, {length} ({known.source})"
         )
-    acceptance = expected.acceptance
-    if not acceptance.published:
-        lines.append(
-            f"    No acceptance is published for this family; others have {acceptance.low:.0%} to "
-            f"{acceptance.high:.0%}."
-        )
-    return lines
 
 
 def sentence(pair: Pair, expected: Expectation) -> str:
     """A prediction in one line; without a draft model, of the plain speed only."""
-    speeds = [f"about {expected.plain:.0f} tokens/s plain"]
+    speeds = f"plain {with_range(expected.plain, expected.plain_range, 'tokens/s')}"
     if expected.length:
-        speeds.append(f"{expected.drafted:.0f} drafted")
+        speeds += f", drafted {with_range(expected.drafted, expected.drafted_range)}"
     elif pair.draft:
-        speeds.append("no gain from drafting predicted")
-    return f"{pair.name} on an {expected.chip.name}: {', '.join(speeds)}; {SOURCE}."
+        speeds += ", no gain from drafting predicted"
+    return f"On an {expected.chip.name}: {speeds}; {SOURCE}."
 
 
 def as_json(pair: Pair, chip: Chip | None) -> dict[str, Any] | None:
@@ -76,7 +59,3 @@ def as_json(pair: Pair, chip: Chip | None) -> dict[str, Any] | None:
 def with_range(speed: float, within: tuple[float, float], unit: str = "") -> str:
     """`70 (60 to 80)`, or `70 tok/s (60 to 80)`."""
     return " ".join(filter(None, [f"{speed:.0f}", unit, f"({within[0]:.0f} to {within[1]:.0f})"]))
-
-
-def _length(length: int) -> str:
-    return f"{length} drafted per round" if length else "no gain from drafting is predicted"

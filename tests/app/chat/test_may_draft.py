@@ -20,12 +20,16 @@ def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(
     assert main(["pairs", "show", "qwen3.8-27b", "--chip", "M4 Pro"]) == 0
     lines = capfd.readouterr().out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("1. "))
-    assert lines[first].startswith("1. dflash2: incoai/Qwen3.8-27B-DFlash2 ?, 3.9 GB; 27 tokens/s (")
-    assert "x, predicted; named in mlx-dspark 0.20.3; licence: Apache-2.0" in lines[first]
-    assert "temperature 0 and 1 (Blaizzy/mlx-vlm#2014)" in lines[first + 1]
+    assert lines[first].startswith("1. dflash2: incoai/Qwen3.8-27B-DFlash2 · 3.9 GB · 1.79x expected")
+    assert lines[first].endswith("named in mlx-dspark 0.20.3 ?")
+    assert lines[first + 1].startswith("   27 tokens/s (19 to 48), predicted: ")
+    assert lines[first + 1].endswith("temperature 0 and 1 (Blaizzy/mlx-vlm#2014); licence: Apache-2.0")
     command = "mlx-spec pull --target mlx-community/Qwen3.8-27B-4bit --draft incoai/Qwen3.8-27B-DFlash2"
     assert lines[first + 2] == f"   {command}"
-    assert lines[first + 4] == "   not predicted: no acceptance of it is known to be published"
+    assert (
+        lines[first + 4]
+        == "   not predicted: no acceptance of it is known to be published; licence not known"
+    )
     assert lines[-1].startswith("? Not verified")
     assert not any(line.startswith("  drafted") for line in lines), "the pair has no draft model to predict"
 
