@@ -162,9 +162,8 @@ class History:
             raise BadInput("There is no chat yet.")
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
-            raise BadInput(
-                f"{many} with '{name}'. /sessions in the chat and `mlx-spec history list` show them."
-            )
+            lists = "`mlx-spec history list` (also with --archived or --deleted)"
+            raise BadInput(f"{many} with '{name}'. /sessions in the chat and {lists} show them.")
         return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:

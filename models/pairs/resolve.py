@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from models.errors import BadSource
-from models.pairs.catalogue import find
+from models.pairs.catalogue import all_pairs, find
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import check_drafter, drafter_source
 from models.pairs.installed import default_pair
@@ -54,6 +54,8 @@ def resolve(
         spec = spec if draft is None else replace(spec, draft=_draft(draft))
     elif name is not None:
         raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
+    elif target in [pair.name for pair in all_pairs()] and not os.path.exists(target):
+        raise BadSource(f"{target} is the name of a pair. Give it without --target.")
     else:
         spec = _from_sources(target, draft or "none", revision)
     return replace(spec, draft_head=draft_head, drafters=tuple(heads.values()))

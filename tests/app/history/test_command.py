@@ -173,8 +173,9 @@ def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
     assert "restore aa11" in capfd.readouterr().out
     assert main(["history", "show", "last"]) == 0
     assert "# Second" in capfd.readouterr().out
+    assert main(["history", "restore", "nope"]) == 2
+    assert "(also with --archived or --deleted)" in capfd.readouterr().err, "where its id can be found"
     assert main(["history", "restore", "aa"]) == 0
-    assert main(["history", "show", "nope"]) == 2
 
 
 def test_a_damaged_history_is_reported_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:

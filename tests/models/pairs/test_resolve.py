@@ -102,6 +102,7 @@ def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path
         ({"name": "qwen3-8b", "revision": ""}, "--revision is empty"),
         ({"target": "org/name", "draft": "none", "revision": " "}, "--revision is empty"),
         ({"draft_head": 0}, "The draft head is 0 tokens; give at least 1"),
+        ({"target": "smollm2-135m"}, "smollm2-135m is the name of a pair. Give it without --target"),
     ],
 )
 def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) -> None:
