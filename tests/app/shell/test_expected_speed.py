@@ -65,9 +65,7 @@ def test_pull_prints_what_to_expect_before_it_downloads(
     monkeypatch.setattr("app.commands.pull.pull", lambda spec, cancelled: [])
     assert main(["pull", "qwen3-8b"]) == 0
     err = capfd.readouterr().err
-    assert (
-        "On an M1: plain 13 tokens/s (11 to 15), no gain from drafting predicted; predicted" in err
-    )
+    assert "On an M1: plain 13 tokens/s (11 to 15), no gain from drafting predicted; predicted" in err
 
 
 def test_of_a_pair_without_a_draft_model_nothing_is_said_about_drafting(
