@@ -131,8 +131,8 @@ async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_
         await chat.ask(LONG)
         await chat.press("ctrl+n")
         await chat.shows("F7 goes on with", "F6 lists all")
-        died = "The engine process was ended by SIGKILL. It may lack memory: choose a smaller pair or close other"
-        chat.app.chat.view.note(f"{died} programs. {STARTS_AGAIN}", "error")
+        died = "The engine process was ended by SIGKILL. It may lack memory: choose a smaller pair"
+        chat.app.chat.view.note(f"{died} or close other programs. {STARTS_AGAIN}", "error")
         await chat.shows("SIGKILL", "starts it again.", "/ for commands")
         chat.app.chat.view.note("It went wrong, and this says so. " * 4, "error")
         await chat.shows("It went wrong")
