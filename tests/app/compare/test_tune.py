@@ -110,7 +110,7 @@ def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
     assert main([*command, "--no-draft"]) == 0
     assert "Measuring" not in capsys.readouterr().err, "nothing adapts"
     assert main(command) == 0
-    assert "Measuring what drafting costs here, once (under 5 s; Ctrl+C skips)" in capsys.readouterr().err
+    assert "Measuring what drafting costs here, once (about 5 s; Ctrl+C skips)" in capsys.readouterr().err
     assert main(command) == 0
     assert "Measuring" not in capsys.readouterr().err
 
