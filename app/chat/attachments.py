@@ -1,15 +1,17 @@
 """Text files attached to a prompt: read, or refused with the reason. Knows no screen."""
 
+import os
 import re
 import shlex
 from pathlib import Path
 
 from app.history.records import Attachment
 from app.shell.errors import BadInput
-from app.shell.named_file import written_out
+from app.shell.named_file import plain_file, written_out
 from app.shell.printable import one_line
+from app.shell.prompt_source import read_text
 
-LARGEST_BYTES = 4_000_000
+LARGEST_BYTES = 4 * 2**20
 
 CHARACTERS_PER_TOKEN = 4
 """Approximate, for English text and code."""
@@ -27,24 +29,10 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
     Raises:
         BadInput: it is missing, a folder, no text, or too large for `context_limit` tokens.
     """
-    shown = one_line(str(path))
-    path = written_out(path)
-    try:
-        if path.is_dir():
-            raise BadInput(f"{shown} is a folder. Attach its files one by one.")
-        if not path.is_file():
-            what = "is no plain file" if path.exists() else "does not exist"
-            raise BadInput(f"{shown} {what}, so it cannot be attached.")
-        size = path.stat().st_size
-        if size > LARGEST_BYTES:
-            raise BadInput(f"{shown} has {size:,} bytes; at most {LARGEST_BYTES:,} can be attached.")
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{shown} cannot be read: {error.strerror}.") from error
-    except UnicodeError:
-        text = "\0"
-    if "\0" in text:
-        raise BadInput(f"{shown} is no UTF-8 text, so it cannot be attached. Save it as UTF-8 first.")
+    shown, file = one_line(str(path)), plain_file(str(path))
+    if os.path.isdir(file):
+        raise BadInput(f"{shown} is a folder. Attach its files one by one.")
+    text = read_text(file, LARGEST_BYTES).replace("\r\n", "\n")
     if not text.strip():
         raise BadInput(f"{shown} is empty.")
     tokens = len(text) // CHARACTERS_PER_TOKEN
@@ -53,7 +41,7 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
             f"{shown} has about {tokens:,} tokens; the pair's context holds {context_limit:,}. "
             "Attach a part of it, or choose a pair with a longer context."
         )
-    return Attachment(path.name, text)
+    return Attachment(file.name, text)
 
 
 def mentioned(text: str) -> list[Path]:

@@ -118,7 +118,7 @@ def line_groups() -> Iterator[str]:
     group: list[str] = []
     lines = iter(lambda: sys.stdin.buffer.readline(LARGEST_PROMPT + 1), b"")  # a device's line may never end
     for number, line in enumerate(lines, 1):
-        text = decoded(line, f"Line {number} of stdin").rstrip("\r\n")
+        text = decoded(line, f"Line {number} of stdin", LARGEST_PROMPT).rstrip("\r\n")
         if text.strip():
             group.append(text)
         elif group:

@@ -15,10 +15,11 @@ from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
 from app.shell.errors import BadInput
-from app.shell.number_text import counted, duration_text
+from app.shell.number_text import counted
 from app.shell.output import Progress, talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
+from models.time_text import time_text
 
 AHEAD = 2
 """Requests in flight per answer that the engine writes, so that the next one waits in its queue."""
@@ -50,7 +51,7 @@ class Outcome:
         if self.done and seconds > 0:
             parts.append(f"{self.tokens / seconds:.1f} tokens/s")
             if self.done < self.total:
-                parts.append(f"about {duration_text(seconds / self.done * (self.total - self.done))} left")
+                parts.append(f"about {time_text(seconds / self.done * (self.total - self.done))} left")
         return ", ".join(parts)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mlx_spec.stats import Stats
+from models.time_text import time_text
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+DAY = 86400
 BARS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -35,22 +36,12 @@ def answer_figures(stats: Stats) -> list[str]:
     ]
 
 
-def duration_text(seconds: float) -> str:
-    """`40 s`, `3:05 min`, `2 h 5 min`."""
-    minutes, rest = divmod(int(seconds), MINUTE)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes}:{rest:02d} min" if minutes else f"{rest} s"
-
-
 def ago(then: float, now: float) -> str:
     """Both in seconds since 1970. A time in the future (a clock was set back) is shown as its date."""
     seconds = now - then
     if not 0 <= seconds < DAY:
         return datetime.fromtimestamp(then).strftime("%Y-%m-%d")
-    if seconds < MINUTE:
-        return "just now"
-    return f"{seconds // MINUTE:.0f} min ago" if seconds < HOUR else f"{seconds // HOUR:.0f} h ago"
+    return f"{time_text(seconds)} ago"
 
 
 def day_group(then: float, now: float) -> str:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from app.shell.errors import BadInput
+from app.shell.printable import one_line
 
 LARGEST_PROMPT = 16 * 2**20
 """Bytes. More than any model reads; a larger file was named by mistake."""
@@ -30,21 +31,22 @@ def read_prompt(text: str | None, file: Path | None) -> str:
     return text
 
 
-def read_text(file: Path) -> str:
-    """The text of a UTF-8 file."""
+def read_text(file: Path, largest: int = LARGEST_PROMPT) -> str:
+    """The text of a UTF-8 file of at most `largest` bytes."""
+    name = one_line(str(file))
     try:
         with file.open("rb") as stream:
-            return decoded(stream.read(LARGEST_PROMPT + 1), str(file))
+            return decoded(stream.read(largest + 1), name, largest)
     except FileNotFoundError:
-        raise BadInput(f"There is no file {file}.") from None
+        raise BadInput(f"There is no file {name}.") from None
     except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
+        raise BadInput(f"{name} cannot be read: {error.strerror}.") from error
 
 
-def decoded(content: bytes, source: str) -> str:
+def decoded(content: bytes, source: str, largest: int = LARGEST_PROMPT) -> str:
     """UTF-8 bytes as text."""
-    if len(content) > LARGEST_PROMPT:
-        raise BadInput(f"{source} is larger than {LARGEST_PROMPT // 2**20} MB, more than a prompt can be.")
+    if len(content) > largest:
+        raise BadInput(f"{source} is larger than {largest // 2**20} MB, more than a prompt can be.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

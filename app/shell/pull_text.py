@@ -1,9 +1,9 @@
 """Downloads in words: the same on the command line and on the screens."""
 
-from app.shell.number_text import duration_text
 from models.hub.progress import Phase, Progress
 from models.size_text import size_text
 from models.speed.fit import Fit
+from models.time_text import time_text
 
 PHASES: dict[Phase, str] = {
     "asking": "looking up the files",
@@ -28,7 +28,7 @@ def parts(progress: Progress) -> list[str]:
     elif progress.bytes_per_second:
         out.append(f"{size_text(int(progress.bytes_per_second))}/s")
         if progress.seconds_left is not None:
-            out.append(f"{duration_text(progress.seconds_left)} left")
+            out.append(f"{time_text(progress.seconds_left)} left")
     return out
 
 

@@ -18,9 +18,10 @@ from models.errors import BadChoice, MachineTrouble
 from models.files import locked
 from models.load.translation import USUAL
 from models.size_text import size_text
+from models.time_text import time_text
 from models.training.job import EPOCHS, Job
 from models.training.kinds import Kind
-from models.training.work import Report, TrainRequest, Work, accepted_text, seconds, time_text
+from models.training.work import Report, TrainRequest, Work, accepted_text, seconds
 from models.training.workshop import Workshop
 
 TOKENS = 1_000_000

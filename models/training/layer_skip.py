@@ -7,7 +7,8 @@ from mlx_spec.drafters.layer_skip import with_layers
 from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, Text, search, timed
 from mlx_spec.training.own_text import Sizes
 from models.load.layer_skip import save_layer_skip
-from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds, time_text
+from models.time_text import time_text
+from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds
 from models.training.workshop import Workshop
 
 TOKENS = 400

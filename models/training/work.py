@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from models.time_text import time_text
+
 
 @dataclass(frozen=True, slots=True)
 class TrainRequest:
@@ -96,12 +98,6 @@ def accepted_text(acceptance: Sequence[float], unit: str) -> str:
     tokens = f" ({1 + sum(acceptance):.2f} tokens per pass of the target)" if unit == "tokens" else ""
     found = f"Of drafts on texts it has not seen, the first 1, 2, ... {unit} are accepted: {shares}{tokens}."
     return found if shares else ""
-
-
-def time_text(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -62,7 +62,6 @@ def test_a_binary_line_is_refused_with_its_number(monkeypatch: pytest.MonkeyPatc
 
 def test_an_endless_line_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.commands.chat.LARGEST_PROMPT", 100)
-    monkeypatch.setattr("app.shell.prompt_source.LARGEST_PROMPT", 100)
     stdin = io.BytesIO(b"a" * 1000)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     with pytest.raises(BadInput, match="Line 1 of stdin is larger than"):

@@ -103,10 +103,10 @@ async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
     os.mkfifo(folder / "pipe")
     async with open_chat() as chat:
         for prompt, reason in (
-            ("see @picture.png", "no UTF-8 text"),
+            ("see @picture.png", "is not UTF-8 text"),
             ("see @sub", "is a folder"),
-            ("see @sub/gone.txt", "does not exist"),
-            ('see @"~nobody-has-this-name/x"', "does not exist"),
+            ("see @sub/gone.txt", "There is no file sub/gone.txt"),
+            ('see @"~nobody-has-this-name/x"', "There is no file ~nobody-has-this-name/x"),
         ):
             chat.area.load_text(prompt)
             await chat.pilot.pause()

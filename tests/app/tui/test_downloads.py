@@ -150,7 +150,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
-    assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2:05 min left"
+    assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2 min left"
     stalled = replace(progress, stalled_seconds=12.3)
     assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
 
