@@ -27,10 +27,13 @@ from app.shell.errors import BadInput
 from app.shell.named_file import free_place
 from app.shell.number_text import answer_figures
 from app.shell.printable import json_text, one_line
+from app.shell.prompt_source import read_text
 from models.errors import reason_of
 
 FORMAT = "mlx-spec chats"
 VERSION = 1
+LARGEST_EXPORT = 2**30
+"""Bytes."""
 Kind = Literal["markdown", "json"]
 
 _ENDS: dict[Finish | None, str] = {
@@ -97,19 +100,16 @@ def free_file(folder: Path, chat: Chat, kind: Kind) -> Path:
 def import_file(history: History, path: Path) -> tuple[int, int]:
     """Add the chats of an exported file; return how many were added and how many were there already."""
     hooks = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
+    text = read_text(path, LARGEST_EXPORT)
     try:
-        value = json.loads(path.read_text("utf-8"), **hooks)
+        value = json.loads(text, **hooks)
         json.dumps(value, ensure_ascii=False).encode()  # JSON can escape a lone surrogate, UTF-8 has none
         chats = _chats(value)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         raise BadInput(f"{path} holds {half}, half of a character, which cannot be saved.") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} cannot be read as JSON: it is no UTF-8 text.") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read as JSON: {reason_of(error)}.") from error
     ids = history.connection.execute("SELECT id FROM chats WHERE deleted IS NULL")

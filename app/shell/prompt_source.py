@@ -46,7 +46,7 @@ def read_text(file: Path, largest: int = LARGEST_PROMPT) -> str:
 def decoded(content: bytes, source: str, largest: int = LARGEST_PROMPT) -> str:
     """UTF-8 bytes as text."""
     if len(content) > largest:
-        raise BadInput(f"{source} is larger than {largest // 2**20} MB, more than a prompt can be.")
+        raise BadInput(f"{source} is larger than {largest // 2**20} MB, the most that is read here.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -101,7 +101,7 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
     [
         ("no json", "cannot be read as JSON: Expecting value"),
         ("[" * 100_000, "cannot be read as JSON: brackets are nested too deep"),
-        (b"\xff", "cannot be read as JSON: it is no UTF-8 text"),
+        (b"\xff", "is not UTF-8 text (byte 0)"),
         ("[]", "not an export of chats, whose format is"),
         ({"format": FORMAT, "version": 99, "chats": []}, "version 99 of the format"),
         ({"format": FORMAT, "version": 1, "chats": 5}, "chats is no list of objects"),
