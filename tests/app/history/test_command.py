@@ -130,6 +130,14 @@ def test_a_file_that_is_no_export_adds_nothing_and_the_reason_is_named(
     assert len(json.loads(capfd.readouterr().out)["chats"]) == 2
 
 
+def test_a_device_that_never_ends_is_not_read_for_ever(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.history.export.LARGEST_EXPORT", 2**20)
+    assert main(["history", "import", "/dev/zero"]) == 2
+    assert "/dev/zero is larger than 1 MB" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     "spoilt",
     [{"stats": {"tokens": "x"}}, {"rounds": [["model"]]}, {"rounds": 5}, {"options": []}, {"marks": None}],
