@@ -1,6 +1,7 @@
 """Tables for people, on a terminal or in a pipe."""
 
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from app.shell.output import data
@@ -30,16 +31,16 @@ def print_table(grid: "Table") -> None:
     """Print the table; if it is too wide to keep its numbers whole, print a block of lines per row."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
+    seen, piped = sys.stdout.isatty(), StringIO()
+    file, width = (None, None) if seen else (piped, PIPE_WIDTH)
+    # `force_terminal`, because with FORCE_COLOR rich colours a pipe too.
+    console = Console(file=file, markup=False, emoji=False, highlight=False, force_terminal=seen, width=width)
     if console.width < _least_width(grid):
         data(_as_blocks(grid))
-    elif sys.stdout.isatty():
-        console.print(grid)
-    else:
-        with console.capture() as capture:
-            console.print(grid)
-        data("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
+        return
+    console.print(grid)
+    if not seen:
+        data("\n".join(line.rstrip() for line in piped.getvalue().rstrip("\n").split("\n")))
 
 
 def _least_width(grid: "Table") -> int:

@@ -33,3 +33,14 @@ def test_numbers_stay_whole_in_columns_or_where_these_are_too_wide_in_a_block_of
     print_table(grid)
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "1234.5" in line)
     assert line.split()[:3] == ["reasoning", "1234.5", "1.23x"]
+
+
+def test_a_pipe_gets_no_colours_whatever_the_environment_wants(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    grid = plain_table("pair", "licence")
+    grid.add_row("builtin", "Apache-2.0")
+    print_table(grid)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == " pair     licence" and lines[3] == " builtin  Apache-2.0"
