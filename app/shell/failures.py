@@ -1,5 +1,8 @@
 """How an error ends a command: its exit code and its message."""
 
+import os
+from errno import ENOENT
+
 import typer
 
 from app.shell import exit_codes
@@ -26,6 +29,8 @@ def failure(error: Exception) -> tuple[int, str]:
             return exit_codes.WRONG_USE, str(error)
         case _ if is_full_disk(error):
             message = f"The disk is full ({error}). Free space, and give the same command again."
+        case FileNotFoundError(filename=None) if error.strerror == os.strerror(ENOENT):
+            message = "The folder you are in was deleted. Change to another, and give the same command again."
         case OSError():
             message = f"The system reports: {error}"
         case _ if is_lack_of_memory(error):

@@ -3,6 +3,7 @@
 import io
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +104,17 @@ def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixtur
     without = capfd.readouterr().err
     assert main(["history", "--help"]) == 0
     assert without.strip() == capfd.readouterr().out.strip()
+
+
+def test_a_current_folder_that_was_deleted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["history", "export", "all", "--output", "x.md"]) == 3
+    assert "The folder you are in was deleted." in capfd.readouterr().err
 
 
 def test_debug_shows_the_traceback(capfd: pytest.CaptureFixture[str]) -> None:
