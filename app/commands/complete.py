@@ -55,9 +55,9 @@ def command(
     """
     stops = args.stop_texts(stop)
     if open_file and not {"auto", "lookup"}.intersection(options.drafter.split("+")):
+        without = "--no-draft" if options.drafter == "none" else f"--drafter {options.drafter}"
         raise BadInput(
-            f"--open-file is for the drafter lookup, and --drafter {options.drafter} leaves it out. "
-            "Give one of them."
+            f"--open-file is for the drafter lookup, and {without} leaves it out. Give one of them."
         )
     spec = pair.chosen()
     if file is None and sys.stdin.isatty():

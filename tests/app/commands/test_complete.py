@@ -77,6 +77,8 @@ def test_open_files_are_drafted_from_and_not_read(
     assert coder.engine.prompts[0] == coder.engine.prompts[1]
     assert main([*FILL_IN, "--file", str(file), *given, "--drafter", "model"]) == 2
     assert "--open-file is for the drafter lookup, and --drafter model" in capfd.readouterr().err
+    assert main(["complete", "--file", str(file), *given, "--no-draft"]) == 2
+    assert "and --no-draft leaves it out" in capfd.readouterr().err
 
 
 def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(
