@@ -20,5 +20,9 @@ async def act_in_order(field: Widget, event: Key) -> None:
 
 
 class Field(Input):
+    def on_mount(self) -> None:
+        # Textual shows the beginning of a text that is longer, and the cursor is at its end.
+        self.call_after_refresh(lambda: self.scroll_to(x=self.max_scroll_x, animate=False, force=True))
+
     async def on_key(self, event: Key) -> None:
         await act_in_order(self, event)

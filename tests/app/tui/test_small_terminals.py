@@ -8,7 +8,7 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -81,6 +81,8 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
         await chat.press("escape", "a")
         await chat.reached(OwnPairScreen)
         await chat.shows("left empty, one that fits")
+        await chat.push(LineQuestionScreen("The title", LONG))
+        await chat.shows("for two lines")
 
 
 async def test_in_a_low_terminal_a_comparison_names_its_prompt_and_its_plot_tells_speeds_apart(
