@@ -67,6 +67,7 @@ class MessagesRequest(Sampling):
     tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
+    thread: Any = None
 
     @property
     def conversation(self) -> list[Message]:
@@ -94,6 +95,9 @@ async def count_tokens(request: Request) -> Response:
 
 
 def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
+    if body.thread is not None:  # Anthropic's client knows the code, and goes on without threads
+        message = "thread: nothing is kept here. Leave it out, and send the whole conversation as messages."
+        raise Problem(400, message, param="thread", code="thread_unsupported_request")
     conversation, begun = body.conversation, ""
     if body.messages[-1].role == "assistant" and not conversation[-1].get("tool_calls"):
         begun = conversation.pop()["content"]

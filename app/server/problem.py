@@ -42,7 +42,8 @@ class Problem(Exception):
         if path.startswith(ANTHROPIC_PATHS):
             other = "api_error" if self.status >= 500 else "invalid_request_error"
             kind = _ANTHROPIC.get(self.status, other)
-            return {"type": "error", "error": {"type": kind, "message": self.message}}
+            details = {"details": {"error_code": self.code}} if self.code else {}
+            return {"type": "error", "error": {"type": kind, "message": self.message, **details}}
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         kind = "rate_limit_error" if self.status == 429 else kind
         error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}

@@ -173,3 +173,21 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
         assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 12
         with pytest.raises(anthropic.NotFoundError, match="no model"):
             client.messages.create(**{**asked, "model": "claude"})
+
+
+def test_anthropics_tool_runner_sends_the_whole_conversation_where_nothing_is_kept(
+    scripted_server: RunningServer,
+) -> None:
+    """It asks for a thread first, and would then send the tools' results alone."""
+    import anthropic
+
+    @anthropic.beta_tool
+    def weather(x: int) -> str:
+        """The weather."""
+        return f"echo {x}"
+
+    with anthropic_client(scripted_server) as client:
+        asked: Any = {"model": "scripted", "messages": [{"role": "user", "content": "call"}]}
+        runner = client.beta.messages.tool_runner(**asked, max_tokens=99, tools=[weather])
+        said: Any = runner.until_done().content[0]
+    assert said.text.startswith("call|The target checks") and "|echo 1|echo 1" in said.text
