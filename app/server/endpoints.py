@@ -96,7 +96,12 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    hint = {404: f"There is no {request.url.path[:100]} here.", 405: f"{request.method} is not allowed here."}
+    path = request.url.path[:100]
+    public = [each.path for each in ROUTES if each.path.startswith("/v1/") and "{" not in each.path]
+    hint = {
+        404: f"There is no {path} here. This server has {', '.join(public)}.",
+        405: f"{request.method} is not allowed at {path}.",
+    }
     return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.scope)
 
 

@@ -228,6 +228,13 @@ def test_another_model_is_not_found(tiny_server: RunningServer) -> None:
         assert "target" in answer.error["message"]
 
 
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/messages", "/api/chat"])
+def test_a_client_with_a_wrong_address_is_told_the_right_one(path: str, tiny_server: RunningServer) -> None:
+    answer = tiny_server.ask(path, chat_body("hello"))
+    assert answer.status == 404 and f"no {path} here" in answer.error["message"]
+    assert "/v1/chat/completions" in answer.error["message"] and "/v1/messages" in answer.error["message"]
+
+
 def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: RunningServer) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rom"}'}}
     messages = [
