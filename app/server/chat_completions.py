@@ -16,13 +16,13 @@ from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
 from app.server.openai import OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import read_asked, stop_texts
+from app.server.sampling import Tokens, read_asked, stop_texts
 from app.server.usage import timings
 
 
 class ChatRequest(OpenAiSampling):
     messages: Messages
-    max_completion_tokens: int | None = None
+    max_completion_tokens: Tokens | None = None
     tools: Tools | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     response_format: Annotated[Any, only({"type": "text"})] = None

@@ -25,7 +25,7 @@ from app.server.conversation import (
 )
 from app.server.problem import ANTHROPIC_PATHS, Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import MOST_STOPS, Sampling, Stop, read_asked, stop_texts
+from app.server.sampling import MOST_STOPS, Sampling, Stop, Tokens, read_asked, stop_texts
 from app.server.service import Service
 from app.server.usage import timings
 
@@ -61,7 +61,7 @@ class Thinking(Body):
 
 class MessagesRequest(Sampling):
     messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
-    max_tokens: int
+    max_tokens: Tokens
     system: Blocks | None = None
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
     tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None

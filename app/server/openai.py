@@ -13,7 +13,7 @@ from app.server.body import Body, only
 from app.server.conversation import Content, text_of
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import Sampling, Stops
+from app.server.sampling import Sampling, Stops, Tokens
 from app.server.service import now
 from app.server.usage import timings, usage
 
@@ -31,7 +31,7 @@ class Prediction(Body):
 
 
 class OpenAiSampling(Sampling):
-    max_tokens: int | None = None
+    max_tokens: Tokens | None = None
     stop: Stops = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] | None = None

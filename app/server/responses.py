@@ -28,7 +28,7 @@ from app.server.conversation import (
 )
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import Sampling, read_asked
+from app.server.sampling import Sampling, Tokens, read_asked
 from app.server.service import now
 from app.server.usage import timings, usage
 
@@ -70,7 +70,7 @@ def _without_logprobs(value: list[str]) -> list[str]:
 class ResponsesRequest(Sampling):
     input: str | Annotated[list[Item], Field(min_length=1, max_length=MOST_MESSAGES)]
     instructions: str | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: Tokens | None = None
     tools: Annotated[list[ResponseTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     text: Text | None = None

@@ -18,6 +18,7 @@ MOST_TOKENS = 2**20
 MOST_STOPS = 16
 LONGEST_STOP = 1000
 
+Tokens = Annotated[int, Field(ge=1)]
 Stop = Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)]
 Stops = Stop | Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None
 

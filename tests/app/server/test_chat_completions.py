@@ -153,6 +153,7 @@ REFUSED = [
     ({"temperature": -1}, "temperature"),
     ({"temperature": "hot"}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),
+    ({"max_completion_tokens": 0}, "max_completion_tokens"),
     ({"seed": -5}, "seed"),
     ({"n": 0}, "n"),
     ({"n": 33}, "n"),
