@@ -4,10 +4,9 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -36,49 +35,30 @@ def server_sent(value: dict[str, Any], event: str = "") -> str:
     return f"{name}data: {json.dumps(value)}\n\n"
 
 
-class Whole(NamedTuple):
-    """A complete answer."""
-
-    text: str
-    thought: str
-    asked: QueuedRequest
-    ended: TurnEnded
-
-
 class Writer(Protocol):
-    """Writes a request's answers in an API's format. `index`: the number of the answer in the request."""
+    """Writes a request's answers in an API's format: as the frames of a stream, or at the end as a whole.
+    `index`: the number of the answer in the request.
+    """
 
-    def whole(self, answers: Sequence["Whole"]) -> dict[str, Any]: ...
     def begin(self) -> Iterable[str]: ...
     def text(self, index: int, added: TextAdded) -> Iterable[str]: ...
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
     def end(self) -> Iterable[str]: ...
     def failed(self, problem: Problem) -> Iterable[str]: ...
+    def whole(self) -> dict[str, Any]: ...
 
 
 async def respond(
     request: Request, queue: RequestQueue, asks: Sequence[Answer], writer: Writer, *, stream: bool
 ) -> Response:
     """Answer one or more prompts. Problem if that fails before the response has begun."""
-    if not stream:
-        return JSONResponse(writer.whole(await answered(request, queue, asks)))
-    with _joined(queue, asks) as asked:
-        first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
-        return AnswerStream(asked, _frames(request, asked, first, writer))
-
-
-async def answered(request: Request, queue: RequestQueue, asks: Sequence[Answer]) -> list[Whole]:
-    """The complete answers. Problem if one fails."""
-    with _joined(queue, [replace(ask, streamed=False) for ask in asks]) as asked:
-        return await _unless_gone(request, _whole(asked))
-
-
-@contextmanager
-def _joined(queue: RequestQueue, asks: Sequence[Answer]) -> Iterator[list[QueuedRequest]]:
-    """Put the requests in the queue; an error takes them out again."""
-    asked = queue.join(asks)
+    asked = queue.join([replace(ask, streamed=stream) for ask in asks])
     try:
-        yield asked
+        if stream:
+            first = await _unless_gone(request, asked[0].next(KEEP_ALIVE_SECONDS))
+            return AnswerStream(asked, _stream(request, asked, first, writer))
+        await _unless_gone(request, _read(asked, writer))
+        return JSONResponse(writer.whole())
     except BaseException:
         for each in asked:
             each.leave()
@@ -101,50 +81,42 @@ class AnswerStream(StreamingResponse):
                 each.leave()
 
 
-async def _whole(asked: Sequence[QueuedRequest]) -> list[Whole]:
-    answers: list[Whole] = []
-    for each in asked:
-        said = {False: "", True: ""}
-        while not isinstance(event := await each.next(), TurnEnded):
-            if isinstance(event, TextAdded):
-                for thought, text in event.parts:
-                    said[thought] += text
-        answers.append(Whole(said[False], said[True], each, _complete(event)))
-    return answers
+async def _read(asked: Sequence[QueuedRequest], writer: Writer) -> None:
+    """Let the writer have the answers; Problem if one fails."""
+    async for _ in _frames(asked, None, writer):
+        pass
 
 
-async def _frames(
+async def _stream(
     request: Request, asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
 ) -> AsyncIterator[str]:
     try:
-        for frame in writer.begin():
-            yield frame
-        event, due = first, time.monotonic() + (KEEP_ALIVE_SECONDS if first else 0)
-        for index, each in enumerate(asked):
-            while not isinstance(event, TurnEnded):
-                if isinstance(event, TextAdded) and (event.pieces or event.scored):
-                    for frame in writer.text(index, event):
-                        yield frame
-                    due = time.monotonic() + KEEP_ALIVE_SECONDS
-                elif time.monotonic() >= due:  # events without text are silence too
-                    yield KEEP_ALIVE
-                    due = time.monotonic() + KEEP_ALIVE_SECONDS
-                event = await each.next(max(0.0, due - time.monotonic()))
-            for frame in writer.ended(index, each, _complete(event)):
-                yield frame
-            event, due = None, time.monotonic() + KEEP_ALIVE_SECONDS
-        for frame in writer.end():
-            yield frame
+        async for frames in _frames(asked, first, writer):
+            yield frames
     except Problem as problem:
         problem.log(request.scope)
-        for frame in writer.failed(problem):
-            yield frame
+        yield "".join(writer.failed(problem))
 
 
-def _complete(ended: TurnEnded) -> TurnEnded:
-    if ended.finish_reason == "cancelled":
-        raise Problem(503, "The answer was cut off: the server is shutting down.")
-    return ended
+async def _frames(
+    asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
+) -> AsyncIterator[str]:
+    yield "".join(writer.begin())
+    event, due = first, time.monotonic() + (KEEP_ALIVE_SECONDS if first else 0)
+    for index, each in enumerate(asked):
+        while not isinstance(event, TurnEnded):
+            if isinstance(event, TextAdded) and (event.pieces or event.scored):
+                yield "".join(writer.text(index, event))
+                due = time.monotonic() + KEEP_ALIVE_SECONDS
+            elif time.monotonic() >= due:  # events without text are silence too
+                yield KEEP_ALIVE
+                due = time.monotonic() + KEEP_ALIVE_SECONDS
+            event = await each.next(max(0.0, due - time.monotonic()))
+        if event.finish_reason == "cancelled":
+            raise Problem(503, "The answer was cut off: the server is shutting down.")
+        yield "".join(writer.ended(index, each, event))
+        event, due = None, time.monotonic() + KEEP_ALIVE_SECONDS
+    yield "".join(writer.end())
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

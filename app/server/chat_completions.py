@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import Whole, new_id, respond
+from app.server.answering import new_id, respond
 from app.server.body import only
 from app.server.conversation import Messages, Tools, conversation, described
 from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
@@ -64,13 +64,12 @@ class ChatWriter(OpenAiWriter):
     kind = "chat.completion"
     chunk_kind = "chat.completion.chunk"
 
-    def choice(self, index: int, answer: Whole) -> dict[str, Any]:
-        text, thought, asked, ended = answer
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        if thought:
-            message["reasoning_content"] = thought
+    def choice(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": asked.text, "refusal": None}
+        if asked.thought:
+            message["reasoning_content"] = asked.thought
         if ended.tool_calls:
-            message |= {"content": text or None, "tool_calls": _calls(ended)}
+            message |= {"content": asked.text or None, "tool_calls": _calls(ended)}
         logprobs = None if asked.request.likeliest is None else chat_logprobs(asked.scored)
         return {"index": index, "message": message, "logprobs": logprobs, "finish_reason": _finish(ended)}
 

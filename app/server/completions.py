@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.engine.chat_prompt import FillIn
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import Whole, respond
+from app.server.answering import respond
 from app.server.body import only
 from app.server.logprobs import MOST_LOGPROBS, completion_logprobs
 from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
@@ -71,10 +71,9 @@ class CompletionWriter(OpenAiWriter):
     id_prefix = "cmpl-"
     kind = chunk_kind = "text_completion"
 
-    def choice(self, index: int, answer: Whole) -> dict[str, Any]:
-        asked = answer.asked
+    def choice(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
         logprobs = None if asked.request.likeliest is None else completion_logprobs(asked.scored)
-        return _choice(index, answer.text, logprobs, answer.ended.finish_reason)
+        return _choice(index, asked.text, logprobs, ended.finish_reason)
 
     def begin(self) -> Iterable[str]:
         return ()

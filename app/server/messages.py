@@ -1,17 +1,17 @@
 """`POST /v1/messages`: Anthropic's API."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from app.engine.chat_prompt import Count, Message
-from app.engine.events import TextAdded, ToolCall, TurnEnded
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import Whole, answered, new_id, respond, server_sent
+from app.server.answering import new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
@@ -90,8 +90,8 @@ async def messages(request: Request) -> Response:
 async def count_tokens(request: Request) -> Response:
     """The number of tokens of a conversation, without a pass of the model."""
     served, body = await read_asked(request, CountRequest)
-    (counted,) = await answered(request, served.queue, [_ask(served, body, count=True)])
-    return JSONResponse({"input_tokens": counted.ended.stats.prompt_tokens})
+    asks, writer = [_ask(served, body, count=True)], CountWriter(served.name, shows_thought=False)
+    return await respond(request, served.queue, asks, writer, stream=False)
 
 
 def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
@@ -151,61 +151,42 @@ class MessagesWriter:
     """`shows_thought`: if False, the thought is left out, as Anthropic does unless it is asked for."""
 
     def __init__(self, model: str, *, shows_thought: bool) -> None:
-        self._head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": model}
         self._shows_thought = shows_thought
-        self._block: str | None = None
-        """The type of the open block."""
-        self._at = 0
-        """Its index."""
-
-    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
-        ((text, thought, asked, ended),) = answers
-        blocks: list[dict[str, Any]] = []
-        if thought and self._shows_thought:
-            blocks.append({"type": "thinking", "thinking": thought, "signature": SIGNATURE})
-        if text or not (blocks or ended.tool_calls):
-            blocks.append({"type": "text", "text": text})
-        calls = [{**_tool_use(call), "input": json.loads(call.arguments)} for call in ended.tool_calls]
-        return {
-            **self._head, "content": [*blocks, *calls], **_stop(asked, ended), "usage": _usage(ended),
-            "timings": timings(ended),
+        self._blocks: list[dict[str, Any]] = []
+        self._open = ""
+        """The type of the last block while it is written; empty if it is complete."""
+        self._message = {
+            "id": new_id("msg_"), "type": "message", "role": "assistant", "model": model,
+            "content": self._blocks, "stop_reason": None, "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
         }  # fmt: skip
 
     def begin(self) -> Iterable[str]:
-        nothing = {"input_tokens": 0, "output_tokens": 0}
-        head = {**self._head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": nothing}
-        yield _event("message_start", message=head)
+        yield _event("message_start", message=self._message)
         yield _event("ping")
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:
         for thought, text in added.parts:
             if thought and not self._shows_thought:
                 continue
-            field = "thinking" if thought else "text"
-            if self._block != field:
-                yield from self._close()
-                self._block = field
-                more = {"signature": ""} if thought else {}
-                block = {"type": field, field: "", **more}
-                yield _event("content_block_start", index=self._at, content_block=block)
-            yield _event("content_block_delta", index=self._at, delta={"type": f"{field}_delta", field: text})
+            kind = "thinking" if thought else "text"
+            if self._open != kind:
+                yield from self._begin(kind, {kind: "", **({"signature": ""} if thought else {})})
+            self._blocks[-1][kind] += text
+            yield self._delta(f"{kind}_delta", {kind: text})
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
-        yield from self._close()
-        for at, call in enumerate(ended.tool_calls, self._at):
-            yield _event("content_block_start", index=at, content_block={**_tool_use(call), "input": {}})
-            delta = {"type": "input_json_delta", "partial_json": call.arguments}
-            yield _event("content_block_delta", index=at, delta=delta)
-            yield _event("content_block_stop", index=at)
-        yield _event("message_delta", delta=_stop(asked, ended), usage=_usage(ended), timings=timings(ended))
-
-    def _close(self) -> Iterable[str]:
-        if self._block == "thinking":
-            signed = {"type": "signature_delta", "signature": SIGNATURE}
-            yield _event("content_block_delta", index=self._at, delta=signed)
-        if self._block is not None:
-            yield _event("content_block_stop", index=self._at)
-            self._block, self._at = None, self._at + 1
+        if not (self._blocks or ended.tool_calls):
+            yield from self._begin("text", {"text": ""})
+        for call in ended.tool_calls:
+            named = {"id": call.id or new_id("toolu_"), "name": call.name}
+            yield from self._begin("tool_use", {**named, "input": {}})
+            yield self._delta("input_json_delta", {"partial_json": call.arguments})
+            self._blocks[-1]["input"] = json.loads(call.arguments)
+        yield from self._complete()
+        stop, counted = _stop(asked, ended), {"usage": _usage(ended), "timings": timings(ended)}
+        self._message |= {**stop, **counted}
+        yield _event("message_delta", delta=stop, **counted)
 
     def end(self) -> Iterable[str]:
         yield _event("message_stop")
@@ -213,9 +194,32 @@ class MessagesWriter:
     def failed(self, problem: Problem) -> Iterable[str]:
         yield _event("error", **problem.body(ANTHROPIC_PATHS))
 
+    def whole(self) -> dict[str, Any]:
+        return self._message
 
-def _tool_use(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call.id or new_id("toolu_"), "name": call.name}
+    def _begin(self, kind: str, fields: dict[str, Any]) -> Iterable[str]:
+        """Complete the last block, and begin another."""
+        yield from self._complete()
+        self._open = kind
+        self._blocks.append({"type": kind, **fields})
+        yield _event("content_block_start", index=len(self._blocks) - 1, content_block=self._blocks[-1])
+
+    def _complete(self) -> Iterable[str]:
+        if self._open == "thinking":
+            self._blocks[-1]["signature"] = SIGNATURE
+            yield self._delta("signature_delta", {"signature": SIGNATURE})
+        if self._open:
+            yield _event("content_block_stop", index=len(self._blocks) - 1)
+        self._open = ""
+
+    def _delta(self, kind: str, fields: dict[str, str]) -> str:
+        return _event("content_block_delta", index=len(self._blocks) - 1, delta={"type": kind, **fields})
+
+
+class CountWriter(MessagesWriter):
+    def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
+        self._message = {"input_tokens": ended.stats.prompt_tokens}
+        return ()
 
 
 def _stop(asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:

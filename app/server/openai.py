@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import Whole, new_id, server_sent
+from app.server.answering import new_id, server_sent
 from app.server.body import Body, only
 from app.server.conversation import Content, text_of
 from app.server.problem import Problem
@@ -73,18 +73,17 @@ class OpenAiWriter:
         self._n = n
         self._answers: list[tuple[QueuedRequest, TurnEnded]] = []
 
-    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
-        counted = [(answer.asked, answer.ended) for answer in answers]
-        choices = [self.choice(index, answer) for index, answer in enumerate(answers)]
+    def whole(self) -> dict[str, Any]:
+        choices = [self.choice(index, *answer) for index, answer in enumerate(self._answers)]
         if len(choices) > 1:
-            for choice, (_, ended) in zip(choices, counted, strict=True):
+            for choice, (_, ended) in zip(choices, self._answers, strict=True):
                 choice["timings"] = timings(ended)
         return {
             **self._head, "object": self.kind, "choices": choices,
-            "usage": usage(counted, self._n), "timings": timings(answers[0].ended),
+            "usage": usage(self._answers, self._n), "timings": timings(self._answers[0][1]),
         }  # fmt: skip
 
-    def choice(self, index: int, answer: Whole) -> dict[str, Any]:
+    def choice(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
         raise NotImplementedError
 
     def end(self) -> Iterable[str]:

@@ -27,12 +27,13 @@ class QueuedRequest:
         """`drafted` and `accepted`: tokens by drafter."""
         self.accepted_at: Counter[int] = Counter()
         """Accepted tokens by position in the draft."""
+        self.text = ""
+        self.thought = ""
         self.scored: list[ScoredToken] = []
         self.thought_tokens = 0
         """Tokens of the answer when its thought ended, to a round."""
-        self.id: int | None = None
-        """The id of the engine's request; None while it waits."""
-        self.ended = False
+        self.id = 0
+        """The id of the engine's request, once it is with the engine."""
         self._queue = queue
         self._events: asyncio.Queue[RequestEvent] = asyncio.Queue()
 
@@ -66,8 +67,12 @@ class QueuedRequest:
                 self.accepted[played.drafter] += played.accepted
                 self.accepted_at.update(range(played.accepted))
             self.scored += event.event.scored
-            if any(piece.thought for piece in event.event.pieces):
-                self.thought_tokens = event.event.tokens
+            for thought, text in event.event.parts:
+                if thought:
+                    self.thought += text
+                    self.thought_tokens = event.event.tokens
+                else:
+                    self.text += text
         self._events.put_nowait(event)
 
 
@@ -100,7 +105,7 @@ class RequestQueue:
             self.waiting.remove(asked)
             seed = asked.request.options.seed
             asked.take(Answered(0, TurnEnded("", (), "cancelled", seed, summarise(()))))
-        elif asked.id is not None and not asked.ended:
+        elif asked in self.running:
             self.link.cancel(asked.id)
 
     def cancel_all(self) -> None:
@@ -119,7 +124,6 @@ class RequestQueue:
         asked.take(event)
         match event:
             case Answered(_, TurnEnded() as last) | (AnswerFailed() as last):
-                asked.ended = True
                 self.running.discard(asked)
                 self._watcher(asked, last)
                 # Later: if the engine died, its other requests must fail first.

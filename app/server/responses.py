@@ -1,6 +1,6 @@
 """`POST /v1/responses`: OpenAI's newer API, without what needs stored responses."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.chat_prompt import Message
-from app.engine.events import TextAdded, ToolCall, TurnEnded
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
-from app.server.answering import Whole, new_id, respond, server_sent
+from app.server.answering import new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
@@ -146,78 +146,52 @@ class ResponsesWriter:
 
     def __init__(self, model: str, *, sealed: bool) -> None:
         self._sealed = sealed
-        self._head = {
+        self._output: list[dict[str, Any]] = []
+        """The last item is being written while its status is `in_progress`."""
+        self._response: dict[str, Any] = {
             "id": new_id("resp_"),
             "object": "response",
             "created_at": now(),
             "model": model,
+            "status": "in_progress",
             "error": None,
             "incomplete_details": None,
+            "output": self._output,
             "parallel_tool_calls": True,
             "tool_choice": "auto",
             "tools": [],
+            "usage": None,
         }
         self._sequence = -1
-        self._item_id = ""
-        """The open item; empty if none is."""
-        self._is_thought = False
-        self._text = ""
-        """The open item's."""
-        self._output: list[dict[str, Any]] = []
-        self._done: dict[str, Any] = {}
-
-    def whole(self, answers: Sequence[Whole]) -> dict[str, Any]:
-        ((text, thought, asked, ended),) = answers
-        items = [self._item(new_id("rs_"), thought, is_thought=True)] if thought else []
-        if text or not (items or ended.tool_calls):
-            items.append(self._item(new_id("msg_"), text, is_thought=False))
-        return self._response(asked, ended, [*items, *map(_call, ended.tool_calls)])
 
     def begin(self) -> Iterable[str]:
-        nothing = {**self._head, "status": "in_progress", "output": [], "usage": None}
-        yield self._event("response.created", response=nothing)
-        yield self._event("response.in_progress", response=nothing)
+        yield self._event("response.created", response=self._response)
+        yield self._event("response.in_progress", response=self._response)
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:
         for thought, text in added.parts:
-            if not self._item_id or self._is_thought != thought:
-                yield from self._close()
-                yield from self._open(is_thought=thought)
-            self._text += text
-            more = {} if thought else {"logprobs": []}
-            yield self._part(f"response.{self._kind}.delta", delta=text, **more)
+            kind = "reasoning" if thought else "message"
+            if not self._output or self._output[-1]["type"] != kind:
+                yield from self._begin_text(kind)
+            part = self._output[-1]["content"][0]
+            part["text"] += text
+            yield self._text_event("delta", delta=text)
 
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
-        yield from self._close()
-        for call in map(_call, ended.tool_calls):
-            at = len(self._output)
-            opened = {**call, "status": "in_progress", "arguments": ""}
-            place = {"item_id": call["id"], "output_index": at}
-            yield self._event("response.output_item.added", output_index=at, item=opened)
-            yield self._event("response.function_call_arguments.delta", **place, delta=call["arguments"])
-            yield self._event("response.function_call_arguments.done", **place, arguments=call["arguments"])
-            yield self._event("response.output_item.done", output_index=at, item=call)
-            self._output.append(call)
-        self._done = self._response(asked, ended, self._output)
-
-    def end(self) -> Iterable[str]:
-        yield self._event(f"response.{self._done['status']}", response=self._done)
-
-    def failed(self, problem: Problem) -> Iterable[str]:
-        error = {"code": problem.code or "server_error", "message": problem.message}
-        failed = {**self._head, "status": "failed", "error": error, "output": [], "usage": None}
-        yield self._event("response.failed", response=failed)
-
-    def _response(
-        self, asked: QueuedRequest, ended: TurnEnded, output: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
+        if not (self._output or ended.tool_calls):
+            yield from self._begin_text("message")
+        yield from self._complete_text()
+        for call in ended.tool_calls:
+            call_id = call.id or new_id("call_")
+            yield self._begin(new_id("fc_"), "function_call", call_id=call_id, name=call.name, arguments="")
+            yield self._item_event("response.function_call_arguments.delta", delta=call.arguments)
+            yield self._item_event("response.function_call_arguments.done", arguments=call.arguments)
+            yield self._complete(arguments=call.arguments)
         counted = usage([(asked, ended)])
         cut = ended.finish_reason == "length"
-        return {
-            **self._head,
+        self._response |= {
             "status": "incomplete" if cut else "completed",
             "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
-            "output": list(output),
             "usage": {
                 "input_tokens": counted["prompt_tokens"],
                 "input_tokens_details": counted["prompt_tokens_details"],
@@ -228,67 +202,57 @@ class ResponsesWriter:
             "timings": timings(ended),
         }
 
-    @property
-    def _kind(self) -> str:
-        return "reasoning_text" if self._is_thought else "output_text"
+    def end(self) -> Iterable[str]:
+        yield self._event(f"response.{self._response['status']}", response=self._response)
 
-    def _open(self, *, is_thought: bool) -> Iterable[str]:
-        self._is_thought, self._text = is_thought, ""
-        self._item_id = new_id("rs_" if is_thought else "msg_")
-        opened = {
-            **self._item(self._item_id, "", is_thought=is_thought), "status": "in_progress", "content": [],
-        }  # fmt: skip
-        yield self._event("response.output_item.added", output_index=len(self._output), item=opened)
-        yield self._part("response.content_part.added", part=_content("", is_thought=is_thought))
+    def failed(self, problem: Problem) -> Iterable[str]:
+        error = {"code": problem.code or "server_error", "message": problem.message}
+        failed = {**self._response, "status": "failed", "error": error, "output": []}
+        yield self._event("response.failed", response=failed)
 
-    def _close(self) -> Iterable[str]:
-        if not self._item_id:
+    def whole(self) -> dict[str, Any]:
+        return self._response
+
+    def _begin_text(self, kind: str) -> Iterable[str]:
+        """Complete the last item, and begin one for a thought or text."""
+        yield from self._complete_text()
+        if kind == "reasoning":
+            part: dict[str, Any] = {"type": "reasoning_text", "text": ""}
+            yield self._begin(new_id("rs_"), kind, summary=[], content=[])
+        else:
+            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            yield self._begin(new_id("msg_"), kind, role="assistant", content=[])
+        self._output[-1]["content"] = [part]
+        yield self._item_event("response.content_part.added", content_index=0, part=part)
+
+    def _complete_text(self) -> Iterable[str]:
+        if not self._output:
             return
-        item = self._item(self._item_id, self._text, is_thought=self._is_thought)
-        more = {} if self._is_thought else {"logprobs": []}
-        yield self._part(f"response.{self._kind}.done", text=self._text, **more)
-        yield self._part("response.content_part.done", part=item["content"][0])
-        yield self._event("response.output_item.done", output_index=len(self._output), item=item)
-        self._output.append(item)
-        self._item_id = ""
+        (part,) = self._output[-1]["content"]
+        sealed = self._sealed and part["type"] == "reasoning_text"
+        yield self._text_event("done", text=part["text"])
+        yield self._item_event("response.content_part.done", content_index=0, part=part)
+        yield self._complete(**({"encrypted_content": OUR_SEAL + part["text"]} if sealed else {}))
 
-    def _item(self, id: str, text: str, *, is_thought: bool) -> dict[str, Any]:  # noqa: A002
-        content = [_content(text, is_thought=is_thought)]
-        if not is_thought:
-            return {
-                "id": id, "type": "message", "role": "assistant", "status": "completed", "content": content,
-            }  # fmt: skip
-        sealed = {"encrypted_content": OUR_SEAL + text} if self._sealed else {}
-        return {
-            "id": id,
-            "type": "reasoning",
-            "status": "completed",
-            "summary": [],
-            "content": content,
-            **sealed,
-        }
+    def _text_event(self, event: str, **fields: str) -> str:
+        (part,) = self._output[-1]["content"]
+        scored = {"logprobs": []} if part["type"] == "output_text" else {}
+        return self._item_event(f"response.{part['type']}.{event}", content_index=0, **fields, **scored)
 
-    def _part(self, name: str, **fields: Any) -> str:
-        place = {"item_id": self._item_id, "output_index": len(self._output), "content_index": 0}
+    def _begin(self, id: str, kind: str, **fields: Any) -> str:  # noqa: A002
+        self._output.append({"id": id, "type": kind, "status": "in_progress", **fields})
+        at = len(self._output) - 1
+        return self._event("response.output_item.added", output_index=at, item=self._output[-1])
+
+    def _complete(self, **fields: str) -> str:
+        self._output[-1] |= {"status": "completed", **fields}
+        at = len(self._output) - 1
+        return self._event("response.output_item.done", output_index=at, item=self._output[-1])
+
+    def _item_event(self, name: str, **fields: Any) -> str:
+        place = {"item_id": self._output[-1]["id"], "output_index": len(self._output) - 1}
         return self._event(name, **place, **fields)
 
     def _event(self, name: str, **fields: Any) -> str:
         self._sequence += 1
         return server_sent({"type": name, "sequence_number": self._sequence, **fields}, name)
-
-
-def _content(text: str, *, is_thought: bool) -> dict[str, Any]:
-    if is_thought:
-        return {"type": "reasoning_text", "text": text}
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {
-        "id": new_id("fc_"),
-        "type": "function_call",
-        "status": "completed",
-        "call_id": call.id or new_id("call_"),
-        "name": call.name,
-        "arguments": call.arguments,
-    }

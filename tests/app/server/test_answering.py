@@ -30,7 +30,7 @@ async def streamed(events: list[TurnEvent], seconds: float) -> list[str]:
 
     playing = asyncio.create_task(play())
     first = await asked.next()
-    frames = [frame async for frame in _frames(cast("Any", None), [asked], first, ChatWriter("m", False, 1))]
+    frames = [frame async for frame in _frames([asked], first, ChatWriter("m", False, 1))]
     await playing
     return frames
 

@@ -171,6 +171,13 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
             assert "".join(stream.text_stream) == text
             final = stream.get_final_message()
         assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 12
+        asked["stop_sequences"] = [text[:1]]
+        with client.messages.stream(**asked) as stream:
+            streamed = stream.get_final_message()
+        for empty in (streamed, client.messages.create(**asked)):
+            assert [block.to_dict() for block in empty.content] == [{"type": "text", "text": ""}]
+            assert (empty.stop_reason, empty.stop_sequence) == ("stop_sequence", text[:1])
+        del asked["stop_sequences"]
         with pytest.raises(anthropic.NotFoundError, match="no model"):
             client.messages.create(**{**asked, "model": "claude"})
 
