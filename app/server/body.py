@@ -60,7 +60,7 @@ def _depth(error: Any) -> tuple[int, bool]:
 
 def _problem(error: Any) -> Problem:
     """An error as a sentence, with its place in the body."""
-    if error["type"] == "json_invalid":
+    if error["type"] == "json_invalid" and not error["loc"]:
         return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
     place = ""
     for part in error["loc"]:

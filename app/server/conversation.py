@@ -1,31 +1,52 @@
 """Conversations in the format of OpenAI's chat API."""
 
-import json
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Json
+from pydantic_core import PydanticCustomError
 
 from app.engine.chat_prompt import Message
 from app.server.body import Body
-from app.server.problem import Problem
 
 MOST_MESSAGES = 10_000
 MOST_TOOLS = 256
+HINTS = {
+    "image": "Could not process image: models read only text here",
+    "item_reference": "Nothing is kept here: send the item itself, as the AI SDK does with store: false",
+}
+"""What to do about parts of a conversation whose type holds a word."""
+
+
+def types(*read: str) -> AfterValidator:
+    """Refuses other types of a conversation's parts. Claude Code looks for the words about an image: it then
+    takes images out of its conversation, and goes on.
+    """
+
+    def check(kind: str) -> str:
+        if kind in read:
+            return kind
+        hint = next((hint for word, hint in HINTS.items() if word in kind), "Models read only text here")
+        raise PydanticCustomError(
+            "not_supported", "{kind} is not supported. {hint}", {"kind": repr(kind[:40]), "hint": hint}
+        )
+
+    return AfterValidator(check)
 
 
 class Part(Body):
-    type: str
-    text: str | None = None
+    type: Annotated[str, types("text", "input_text", "output_text", "reasoning_text")]
+    text: str
 
 
 Content = str | list[Part] | None
+Arguments = Annotated[Json[dict[str, Any]], BeforeValidator(lambda text: text or "{}")]
+"""Of a call: a text that holds a JSON object; an empty one holds none."""
 
 
 class CalledFunction(Body):
     name: str
-    arguments: str = "{}"
+    arguments: Arguments = {}
 
 
 class Call(Body):
@@ -63,28 +84,15 @@ Messages = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESS
 Tools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)]
 
 
-def text_of(content: str | Sequence[Part] | None, place: str) -> str:
-    """The text of a message's content; Problem for a part that is not text."""
+def text_of(content: Content) -> str:
     if content is None or isinstance(content, str):
         return content or ""
-    for number, part in enumerate(content):
-        if part.text is None or part.type not in ("text", "input_text", "output_text", "reasoning_text"):
-            raise not_read(part.type, f"{place}[{number}]")
-    return "".join(part.text or "" for part in content)
-
-
-def not_read(kind: str, place: str) -> Problem:
-    """The error for a part of a conversation that is not text.
-
-    Claude Code looks for the words about an image: it then takes images out of its conversation, and goes on.
-    """
-    why = ". Could not process image: models read only text here" if "image" in kind else ""
-    return Problem(400, f"{place} is of type {kind[:40]!r}, which is not supported here{why}.", param=place)
+    return "".join(part.text for part in content)
 
 
 def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
     """The messages in the chat template's format."""
-    return tuple(_message(message, f"messages[{number}]") for number, message in enumerate(messages))
+    return tuple(map(_message, messages))
 
 
 def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
@@ -96,9 +104,9 @@ def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _message(message: ChatMessage, place: str) -> Message:
+def _message(message: ChatMessage) -> Message:
     role = "system" if message.role == "developer" else message.role
-    out = Message(role=role, content=text_of(message.content, f"{place}.content"))
+    out = Message(role=role, content=text_of(message.content))
     if message.name is not None:
         out["name"] = message.name
     if message.tool_call_id is not None:
@@ -107,23 +115,11 @@ def _message(message: ChatMessage, place: str) -> Message:
         out["reasoning_content"] = thought
     if message.tool_calls:
         out["tool_calls"] = [
-            called(
-                call.id,
-                call.function.name,
-                arguments_of(call.function.arguments, f"{place}.tool_calls[{number}].function.arguments"),
-            )
-            for number, call in enumerate(message.tool_calls)
+            called(call.id, call.function.name, call.function.arguments) for call in message.tool_calls
         ]
     return out
 
 
-def called(id: str | None, name: str, arguments: Any) -> dict[str, Any]:  # noqa: A002
+def called(id: str | None, name: str, arguments: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
     """A call in the chat template's format."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def arguments_of(text: str, place: str) -> dict[str, Any]:
-    with suppress(ValueError, RecursionError):
-        if isinstance(found := json.loads(text or "{}"), dict):
-            return found
-    raise Problem(400, f"{place} is no JSON object.", param=place)

@@ -16,12 +16,12 @@ from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
     MOST_TOOLS,
+    Content,
     Function,
-    Part,
     called,
     described,
-    not_read,
     text_of,
+    types,
 )
 from app.server.problem import ANTHROPIC_PATHS, Problem
 from app.server.request_queue import QueuedRequest
@@ -34,21 +34,22 @@ SIGNATURE = "mlx-spec"
 _REASONS = {"stop": "end_turn", "length": "max_tokens"}
 
 
-class Block(Part):
+class Block(Body):
+    """The fields used depend on the type."""
+
+    type: Annotated[str, types("text", "tool_use", "tool_result", "thinking", "redacted_thinking")]
+    text: str | None = None
     id: str | None = None
     name: str | None = None
     input: dict[str, Any] | None = None
     thinking: str | None = None
     tool_use_id: str | None = None
-    content: "Blocks | None" = None
-
-
-Blocks = str | list[Block]
+    content: Content = None
 
 
 class Turn(Body):
     role: Literal["user", "assistant", "system"]
-    content: Blocks
+    content: str | list[Block]
 
 
 class ToolChoice(Body):
@@ -62,7 +63,7 @@ class Thinking(Body):
 class MessagesRequest(Sampling):
     messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
     max_tokens: Tokens
-    system: Blocks | None = None
+    system: Content = None
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
     tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
@@ -71,9 +72,8 @@ class MessagesRequest(Sampling):
 
     @property
     def conversation(self) -> list[Message]:
-        system = [Message(role="system", content=text_of(self.system, "system"))] if self.system else []
-        turns = [_turn(turn, f"messages[{number}]") for number, turn in enumerate(self.messages)]
-        return [*system, *(message for turn in turns for message in turn)]
+        system = [Message(role="system", content=text_of(self.system))] if self.system else []
+        return [*system, *(message for turn in self.messages for message in _turn(turn))]
 
 
 class CountRequest(MessagesRequest):
@@ -118,27 +118,19 @@ def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answ
     )
 
 
-def _turn(turn: Turn, place: str) -> list[Message]:
+def _turn(turn: Turn) -> list[Message]:
     """The turn's messages. Tool results come first, each as a message of its own."""
     if isinstance(turn.content, str):
         return [Message(role=turn.role, content=turn.content)]
     text, thought, calls, results = "", "", list[dict[str, Any]](), list[Message]()
-    for number, block in enumerate(turn.content):
-        where = f"{place}.content[{number}]"
-        match block.type:
-            case "text" if block.text is not None:
-                text += block.text
-            case "tool_use" if block.name is not None:
-                calls.append(called(block.id, block.name, block.input or {}))
-            case "tool_result":
-                given = text_of(block.content, f"{where}.content")
-                results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
-            case "thinking":
-                thought += block.thinking or ""
-            case "redacted_thinking":
-                pass
-            case _:
-                raise not_read(block.type, where)
+    for block in turn.content:
+        text += block.text or ""
+        thought += block.thinking or ""
+        if block.type == "tool_use":
+            calls.append(called(block.id, block.name or "", block.input or {}))
+        if block.type == "tool_result":
+            given = text_of(block.content)
+            results.append(Message(role="tool", content=given, tool_call_id=block.tool_use_id or ""))
     own = Message(role=turn.role, content=text)
     if thought:
         own["reasoning_content"] = thought

@@ -48,7 +48,7 @@ class OpenAiSampling(Sampling):
     @property
     def documents(self) -> tuple[str, ...]:
         """The predicted output, for the lookup drafter to copy from."""
-        predicted = text_of(self.prediction.content, "prediction.content") if self.prediction else ""
+        predicted = text_of(self.prediction.content) if self.prediction else ""
         return (predicted,) if predicted else ()
 
     @property

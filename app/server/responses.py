@@ -1,7 +1,7 @@
 """`POST /v1/responses`: OpenAI's newer API, without what needs stored responses."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -16,15 +16,13 @@ from app.server.body import Body, only
 from app.server.conversation import (
     MOST_MESSAGES,
     MOST_TOOLS,
-    ChatMessage,
+    Arguments,
     Content,
     Function,
-    arguments_of,
     called,
-    conversation,
     described,
-    not_read,
     text_of,
+    types,
 )
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
@@ -42,12 +40,12 @@ NOTHING_KEPT = only("", hint=". Nothing is kept here: send the whole conversatio
 class Item(Body):
     """A message, a tool call or a tool's result; the fields used depend on the type."""
 
-    type: str = "message"
-    role: str | None = None
+    type: Annotated[str, types("message", "function_call", "function_call_output", "reasoning")] = "message"
+    role: Literal["system", "developer", "user", "assistant"] | None = None
     content: Content = None
     call_id: str | None = None
     name: str | None = None
-    arguments: str = ""
+    arguments: Arguments = {}
     output: Content = None
     encrypted_content: str | None = None
 
@@ -85,8 +83,8 @@ class ResponsesRequest(Sampling):
         messages = [Message(role="system", content=self.instructions)] if self.instructions else []
         if isinstance(self.input, str):
             return (*messages, Message(role="user", content=self.input))
-        for number, item in enumerate(self.input):
-            for message in _messages(item, f"input[{number}]"):
+        for item in self.input:
+            for message in _messages(item):
                 last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
                 # Items of one answer: templates expect its thought, text and calls in one message.
                 if last and (calls := message.get("tool_calls")):
@@ -113,27 +111,20 @@ async def responses(request: Request) -> Response:
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
-def _messages(item: Item, place: str) -> Iterable[Message]:
+def _messages(item: Item) -> Iterable[Message]:
     match item.type:
         case "message":
-            role = item.role or "user"
-            if role not in ("system", "developer", "user", "assistant"):
-                raise Problem(400, f"{place}.role is {role[:40]!r}.", param=f"{place}.role")
-            text = text_of(item.content, f"{place}.content")
-            return conversation([ChatMessage(role=role, content=text)])
+            role = "system" if item.role == "developer" else item.role or "user"
+            return (Message(role=role, content=text_of(item.content)),)
         case "function_call":
-            call = called(item.call_id, item.name or "", arguments_of(item.arguments, f"{place}.arguments"))
+            call = called(item.call_id, item.name or "", item.arguments)
             return (Message(role="assistant", content="", tool_calls=[call]),)
         case "function_call_output":
-            given = text_of(item.output, f"{place}.output")
+            given = text_of(item.output)
             return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
-        case "reasoning":
-            thought = text_of(item.content, f"{place}.content") or _unsealed(item.encrypted_content)
+        case _:
+            thought = text_of(item.content) or _unsealed(item.encrypted_content)
             return (Message(role="assistant", content="", reasoning_content=thought),) if thought else ()
-        case "item_reference":
-            why = "Nothing is kept here: send the item itself, as the AI SDK does with store: false."
-            raise Problem(400, f"{place} refers to an earlier response. {why}", param=place)
-    raise not_read(item.type, place)
 
 
 def _unsealed(sealed: str | None) -> str:

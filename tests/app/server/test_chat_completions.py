@@ -149,7 +149,7 @@ REFUSED = [
     ({"messages": [*TOO_LONG, {"role": "user", "content": "hello"}]}, None),
     ({"messages": []}, "messages"),
     ({"messages": [{"role": "boss", "content": "x"}]}, "messages[0].role"),
-    ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0]"),
+    ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0].type"),
     ({"temperature": -1}, "temperature"),
     ({"temperature": "hot"}, "temperature"),
     ({"max_tokens": 0}, "max_tokens"),

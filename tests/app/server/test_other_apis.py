@@ -219,7 +219,7 @@ def test_a_reference_to_an_earlier_response_is_refused_with_what_to_send(
 ) -> None:
     items = [{"role": "user", "content": "hello"}, {"type": "item_reference", "id": "fc_1"}]
     answer = scripted_server.ask(RESPONSES, {"input": items})
-    assert answer.status == 400 and answer.error["param"] == "input[1]"
+    assert answer.status == 400 and answer.error["param"] == "input[1].type"
     assert "Nothing is kept here" in answer.error["message"] and "store: false" in answer.error["message"]
 
 
