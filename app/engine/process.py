@@ -9,6 +9,7 @@ import queue
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -43,9 +44,8 @@ class _Inbox:
 
     def __init__(self, requests: Connection) -> None:
         self._requests = requests
-        self._waiting: queue.SimpleQueue[Load | Answer | Explain | None] = queue.SimpleQueue()
-        self._next: list[Load | Answer | Explain | None] = []
-        """A request taken from `_waiting` but not handled yet; at most one."""
+        self._waiting: deque[Load | Answer | Explain | None] = deque()
+        self._arrived = threading.Semaphore(0)
         self._cancelled: set[int] = set()
         self._closed = False
         self.skipping = False
@@ -53,17 +53,16 @@ class _Inbox:
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
     def next(self) -> Load | Answer | Explain | None:
-        return self._next.pop() if self._next else self._waiting.get()
+        self._arrived.acquire()
+        return self._waiting.popleft()
 
     def next_answer(self) -> Answer | None:
         """The next request, if it is here and asks for an answer."""
-        if not self._next and not self._waiting.empty():
-            self._next.append(self._waiting.get())
-        match self._next:
-            case [Answer() as request]:
-                self._next.clear()
-                return request
-        return None
+        request = self._waiting[0] if self._waiting else None
+        if not isinstance(request, Answer):
+            return None
+        self.next()
+        return request
 
     def is_cancelled(self, answer_id: int) -> bool:
         return self._closed or answer_id in self._cancelled
@@ -83,7 +82,8 @@ class _Inbox:
                 case protocol.SkipTuning():
                     self.skipping = True
                 case _:
-                    self._waiting.put(request)
+                    self._waiting.append(request)
+                    self._arrived.release()
         if not self.finished.wait(ORPHAN_SECONDS):
             os._exit(1)
 
