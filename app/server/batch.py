@@ -25,7 +25,6 @@ AHEAD = 2
 """Requests in flight per answer that the engine writes, so that the next one waits in its queue."""
 AGAIN_SECONDS = 0.5
 """Delay before a request is repeated that found the queue full; requests for several answers fill it."""
-SHOW_SECONDS = 0.5
 JSON = {"content-type": "application/json"}
 
 
@@ -81,24 +80,26 @@ async def answer_all(
         # A defect of the server fails one request: the response says so, and the rest goes on.
         transport, url = httpx2.ASGITransport(app=app, raise_app_exceptions=False), "http://localhost"
         async with httpx2.AsyncClient(transport=transport, base_url=url, timeout=None) as client:
-            showing = asyncio.create_task(_show(line, outcome))
+            line.show(outcome.text)
             work = asyncio.gather(
-                *(_answer_some(client, waiting, answers, outcome) for _ in range(at_once * AHEAD))
+                *(_answer_some(client, waiting, answers, outcome, line) for _ in range(at_once * AHEAD))
             )
             try:
                 await work
             except asyncio.CancelledError:
                 if not failure:
                     raise
-            finally:
-                showing.cancel()
     if failure:
         raise BadInput(failure)
     return outcome
 
 
 async def _answer_some(
-    client: httpx2.AsyncClient, waiting: Iterator[BatchRequest], answers: Answers, outcome: Outcome
+    client: httpx2.AsyncClient,
+    waiting: Iterator[BatchRequest],
+    answers: Answers,
+    outcome: Outcome,
+    line: Progress,
 ) -> None:
     for request in waiting:
         # Not the client's own json=, which fails at NaN: the server refuses it where it is read.
@@ -114,9 +115,4 @@ async def _answer_some(
             answers.add(request.custom_id, response.status_code, body)
             outcome.refused += response.status_code >= 400
         outcome.done += 1
-
-
-async def _show(line: Progress, outcome: Outcome) -> None:
-    while True:
         line.show(outcome.text)
-        await asyncio.sleep(SHOW_SECONDS)
