@@ -1,5 +1,6 @@
 """An error response: a status, and a body in the format of the client's API."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -15,27 +16,19 @@ _ANTHROPIC = {
 }  # fmt: skip
 
 
+@dataclass(eq=False)
 class Problem(Exception):
-    """The message is for the client's user: what is wrong, with the value, and what to do.
+    """The message is for the client's user: what is wrong, with the value, and what to do."""
 
-    Args:
-        param: the field of the request that is at fault.
-        code: the error's name for programs.
-        retry_seconds: when to try again; None: trying again is no use.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        retry_seconds: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status, self.message, self.param, self.code = status, message, param, code
-        self.retry_seconds = retry_seconds
+    status: int
+    message: str
+    _: KW_ONLY
+    param: str | None = None
+    """The field of the request that is at fault."""
+    code: str | None = None
+    """The error's name for programs."""
+    retry_seconds: int | None = None
+    """When to try again; None: trying again is no use."""
 
     def body(self, path: str) -> dict[str, Any]:
         """The error in the format of the API at the path."""
