@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,6 +45,13 @@ class Answer:
         lines = self.body.decode().splitlines()
         found = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
         return [json.loads(line) for line in found if line != "[DONE]"]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of a stream's events, repetitions joined; each frame has the name twice."""
+        found = [line[7:] for line in self.body.decode().splitlines() if line.startswith("event: ")]
+        assert found == [event["type"] for event in self.events]
+        return [name for name, _ in groupby(found)]
 
     @property
     def streamed_text(self) -> str:

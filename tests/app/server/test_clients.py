@@ -162,24 +162,29 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
         asked: Any = {
             "model": "target", "messages": SAID, "max_tokens": 12, "extra_body": SAMPLED,
         }  # fmt: skip
-        whole = client.messages.create(**asked)
-        assert whole.content[0].type == "text" and whole.content[0].text == text
-        assert whole.stop_reason == "max_tokens" and whole.usage.output_tokens == 12
+        for stop in (None, text[:3], text[5:8]):
+            asked["stop_sequences"] = ["never said", stop] if stop else []
+            whole = client.messages.create(**asked)
+            with client.messages.stream(**asked) as stream:
+                streamed = "".join(stream.text_stream)
+                message = stream.get_final_message()
+            shown = text[: text.index(stop)] if stop else text
+            assert streamed == shown
+            for each in (whole, message):
+                assert [block.to_dict() for block in each.content] == [{"type": "text", "text": shown}]
+                assert (each.type, each.stop_sequence) == ("message", stop)
+                assert each.stop_reason == ("stop_sequence" if stop else "max_tokens")
+                assert each.usage.output_tokens == 12 or stop
         counted = client.messages.count_tokens(model="target", messages=SAID).input_tokens
-        assert counted == whole.usage.input_tokens + (whole.usage.cache_read_input_tokens or 0)
-        with client.messages.stream(**asked) as stream:
-            assert "".join(stream.text_stream) == text
-            final = stream.get_final_message()
-        assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 12
-        asked["stop_sequences"] = [text[:1]]
-        with client.messages.stream(**asked) as stream:
-            streamed = stream.get_final_message()
-        for empty in (streamed, client.messages.create(**asked)):
-            assert [block.to_dict() for block in empty.content] == [{"type": "text", "text": ""}]
-            assert (empty.stop_reason, empty.stop_sequence) == ("stop_sequence", text[:1])
-        del asked["stop_sequences"]
+        assert counted == whole.usage.input_tokens + (whole.usage.cache_read_input_tokens or 0) > 2
+        assert whole.model_extra and whole.model_extra["timings"]["draft_n"] > 0
         with pytest.raises(anthropic.NotFoundError, match="no model"):
             client.messages.create(**{**asked, "model": "claude"})
+    raw = tiny_server.ask("/v1/messages", {"messages": SAID, "max_tokens": 12, "stream": True})
+    assert raw.names == [
+        "message_start", "ping", "content_block_start", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop",
+    ]  # fmt: skip
 
 
 def test_anthropics_tool_runner_sends_the_whole_conversation_where_nothing_is_kept(
