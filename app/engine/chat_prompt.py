@@ -26,13 +26,6 @@ class FillIn:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Asks only for the number of tokens of a conversation, chat template included."""
-
-    messages: tuple[Message, ...]
-
-
 Prompt = str | Sequence[int] | FillIn | Sequence[Message]
 """Text and token ids are continued as they are, a gap is filled, messages go through the chat template."""
 

@@ -6,7 +6,7 @@ Plain frozen values, pickled: both ends are our own processes, so the pickles ar
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.chat_prompt import Count, FillIn, Message
+from app.engine.chat_prompt import FillIn, Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, TurnEvent
 from mlx_spec.types import Options
@@ -25,7 +25,7 @@ class Answer:
     """Answer a prompt; answers begin in the order of the requests. Ids increase; events carry the id."""
 
     id: int
-    prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...] | Count
+    prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...]
     options: Options
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
@@ -37,6 +37,8 @@ class Answer:
     """Functions that the model may call, in OpenAI's format."""
     parts: bool = False
     """Tell the thought from the answer, without the marks. False: the text as the model wrote it."""
+    counts: bool = False
+    """Only count the tokens of the conversation, chat template included: its one event has them."""
     whole: bool = False
     """True: a conversation that is too long is refused. False: its oldest messages are left out."""
     likeliest: int | None = None

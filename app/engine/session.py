@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from app.engine.answer_format import OPENING, opened_thought, thought_marks
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
-from app.engine.chat_prompt import CancelledWhileReading, Count, FillIn, Message, Prompt, chat_ids, raw_ids
+from app.engine.chat_prompt import CancelledWhileReading, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, Piece, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
 from app.engine.fill_in import fill_in_ids, fill_in_stops
@@ -57,8 +57,7 @@ class Session:
     ) -> Iterator[TurnEvent | None]:
         """Answer a prompt: `TurnsDropped` if any were, `TextAdded` per round, `TurnEnded` at the end.
 
-        Several answers iterated in turn are written side by side; None means nothing new for this one. A
-        `Count` gives only `TurnEnded`, with the prompt's tokens in its statistics.
+        Several answers iterated in turn are written side by side; None means nothing new for this one.
 
         Args:
             cancelled: called during prefill and after every round; the text so far stays.
@@ -70,14 +69,15 @@ class Session:
             stops |= fill_in_stops(tokenizer)
         options = replace(options, stop_tokens=stops)
         reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
-        if isinstance(prompt, Count):
-            counted = len(chat_ids(tokenizer, prompt.messages, maxsize, tools=request.tools)[0])
-            stats = summarise((), prompt_tokens=counted + len(self._encode(request.begun)))
+        begun_size = len(self._encode(request.begun))
+        if request.counts:
+            messages = cast("Sequence[Message]", prompt)
+            counted = len(chat_ids(tokenizer, messages, maxsize, tools=request.tools)[0])
+            stats = summarise((), prompt_tokens=counted + begun_size)
             yield TurnEnded("", (), "length", options.seed, stats)
             return
         try:
             limit = None if request.whole else options.max_tokens
-            begun_size = len(self._encode(request.begun))
             ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools)
         except CancelledWhileReading:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))

@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.engine.chat_prompt import Count, Message
+from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, respond, server_sent
@@ -90,11 +90,11 @@ async def messages(request: Request) -> Response:
 async def count_tokens(request: Request) -> Response:
     """The number of tokens of a conversation, without a pass of the model."""
     served, body = await read_asked(request, CountRequest)
-    asks, writer = [_ask(served, body, count=True)], CountWriter(served.name, shows_thought=False)
+    asks, writer = [_ask(served, body, counts=True)], CountWriter(served.name, shows_thought=False)
     return await respond(request, served.queue, asks, writer, stream=False)
 
 
-def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answer:
+def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Answer:
     if body.thread is not None:  # Anthropic's client knows the code, and goes on without threads
         message = "thread: nothing is kept here. Leave it out, and send the whole conversation as messages."
         raise Problem(400, message, param="thread", code="thread_unsupported_request")
@@ -104,16 +104,16 @@ def _ask(served: Service, body: MessagesRequest, *, count: bool = False) -> Answ
     if not conversation:
         message = "messages: there is nothing to answer. Send a user's message before the answer's beginning."
         raise Problem(400, message, param="messages")
-    prompt = tuple(conversation)
     may_call = body.tool_choice is None or body.tool_choice.type != "none"
     return Answer(
         0,
-        Count(prompt) if count else prompt,
+        tuple(conversation),
         body.options(served.defaults, body.max_tokens),
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(body.tools or ()) if may_call else (),
         parts=True,
+        counts=counts,
         whole=True,
     )
 

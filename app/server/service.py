@@ -11,7 +11,6 @@ from weakref import WeakValueDictionary
 from starlette.requests import Request
 
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent
-from app.engine.chat_prompt import Count
 from app.engine.client import EngineClient
 from app.engine.events import TurnEnded
 from app.engine.protocol import AnswerFailed, Loaded, LoadFailed
@@ -95,7 +94,7 @@ def opened(
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
     def watch(asked: QueuedRequest, last: TurnEnded | AnswerFailed) -> None:
-        if isinstance(last, AnswerFailed) or not isinstance(asked.request.prompt, Count):
+        if isinstance(last, AnswerFailed) or not asked.request.counts:
             metrics.count(asked, last)
             ended(last)
 
