@@ -67,8 +67,8 @@ def is_full_disk(error: Exception) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of a library's error; its class if it has no message."""
+    """The first line of a library's error, and the one it announces; its class if it has no message."""
     if isinstance(error, RecursionError):
         return "brackets are nested too deep"
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    first, *more = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{first.strip()} {more[0].strip(' ,.')}" if more and first.strip().endswith(":") else first

@@ -131,7 +131,7 @@ def _load(
         engine=engine,
         tokenizer=tokenizer,
         context_limit=limit,
-        stop_tokens=frozenset(tokenizer.eos_token_ids),
+        stop_tokens=frozenset(i for i in tokenizer.eos_token_ids if i >= 0),  # -1 in some configs: none
         memory_bytes=weight_bytes([target, *(each for drafter in drafters for each in drafter.parts)]),
         notes=tuple(notes),
         macs=ranks.size if ranks else 1,

@@ -130,6 +130,13 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
 
 
+def test_a_config_that_names_no_end_token_by_a_negative_number_is_read(pair: tuple[Path, Path]) -> None:
+    edit(pair[0] / "config.json", eos_token_id=-1)
+    loaded = load(spec_of(*pair))
+
+    assert len(answer(loaded, max_tokens=4, stop_tokens=loaded.stop_tokens)) == 4
+
+
 def test_a_repository_that_was_never_pulled_says_how_to_pull(home: Path) -> None:
     with pytest.raises(NotInstalled, match="Get it with: mlx-spec pull smollm2-1.7b$"):
         load(resolve("smollm2-1.7b"))
@@ -145,11 +152,21 @@ def test_a_folder_that_is_gone_is_said(pair: tuple[Path, Path]) -> None:
         load(spec)
 
 
-@pytest.mark.parametrize("changes", [{"num_hidden_layers": 3}, {"num_hidden_layers": 1}, {"vocab_size": 400}])
-def test_weights_of_another_model_are_refused(pair: tuple[Path, Path], changes: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"num_hidden_layers": 3}, r"Missing 9 parameters: model\.layers\.2\.\S*weight$"),
+        ({"num_hidden_layers": 1}, r"Received 9 parameters not in model: model\.layers\.1\.\S*weight$"),
+        ({"vocab_size": 400}, r"Expected shape \(400, 32\)"),
+        ({"max_position_embeddings": "512"}, "max_position_embeddings': TypeError: .*'512'"),
+    ],
+)
+def test_weights_of_another_model_and_a_wrong_value_are_named(
+    pair: tuple[Path, Path], changes: dict[str, Any], why: str
+) -> None:
     edit(pair[0] / "config.json", **changes)
 
-    with pytest.raises(BrokenFiles, match="do not belong to its config.json"):
+    with pytest.raises(BrokenFiles, match=why):
         load(spec_of(*pair))
 
 
