@@ -16,7 +16,7 @@ from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, check_kind, config_k
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 READ_AT_LOAD = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -73,7 +73,7 @@ def check_folder(folder: Path) -> int:
         return sum(map(check_safetensors, weight_files(folder)))
     check_config(config, str(folder))
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise BadChoice(f"{folder} holds no tokenizer.json or tokenizer.model.")
+        raise BadChoice(f"{folder} holds no tokenizer.json, tokenizer.model or vocab.json.")
     for name in READ_AT_LOAD:
         check_json_file(folder / name)
     return sum(check_safetensors(path) for path in weight_files(folder))

@@ -130,6 +130,18 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
 
 
+def test_a_tokenizer_in_vocab_json_and_merges_txt_is_read(pair: tuple[Path, Path]) -> None:
+    expected = load(spec_of(*pair)).tokenizer.encode("the small model")
+    file = pair[0] / "tokenizer.json"
+    model = json.loads(file.read_text())["model"]
+    file.unlink()
+    (pair[0] / "vocab.json").write_text(json.dumps(model["vocab"]))
+    (pair[0] / "merges.txt").write_text("\n".join(["#version: 0.2", *map(" ".join, model["merges"])]))
+    edit(pair[0] / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer")
+
+    assert load(spec_of(pair[0], None)).tokenizer.encode("the small model") == expected
+
+
 def test_a_config_that_names_no_end_token_by_a_negative_number_is_read(pair: tuple[Path, Path]) -> None:
     edit(pair[0] / "config.json", eos_token_id=-1)
     loaded = load(spec_of(*pair))

@@ -108,7 +108,7 @@ def test_an_index_of_odd_shape_is_damage(folder: Path) -> None:
 def test_a_missing_file_is_named(folder: Path) -> None:
     for name, message in (
         ("model.safetensors", r"holds no model\*.safetensors"),
-        ("tokenizer.json", "holds no tokenizer.json or tokenizer.model"),
+        ("tokenizer.json", "holds no tokenizer.json, tokenizer.model or vocab.json"),
         ("config.json", "holds no config.json"),
     ):
         (folder / name).unlink()
