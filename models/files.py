@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,37 @@ def replacing(file: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(draft)
         raise
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """As `replacing`, with a folder: yields an empty one to write to, whose folder is made if missing.
+
+    Killed between its two renames it leaves the old folder beside, for `put_back`.
+    """
+    draft, old = folder.with_name(f".{folder.name}.new"), _old(folder)
+    shutil.rmtree(draft, ignore_errors=True)  # left by a killed program
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        draft.rename(folder)
+    except Exception:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def put_back(folder: Path) -> None:
+    """Restore the old folder if `replacing_folder` was killed between its renames."""
+    if _old(folder).exists() and not folder.exists():
+        _old(folder).rename(folder)
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
 
 
 @contextmanager

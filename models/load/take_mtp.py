@@ -1,15 +1,12 @@
 """Extracting a target's multi-token prediction (MTP) layers from its original files."""
 
 import json
-import os
-import shutil
 from pathlib import Path
-from typing import Any
 
 import mlx.core as mx
 
 from models.errors import BrokenFiles
-from models.files import locked
+from models.files import locked, replacing_folder
 from models.pairs.folder import read_json
 from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files, place_of
 from models.pairs.own_drafters import target_name
@@ -32,22 +29,7 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
     config = read_json(folder / "config.json") or {}
     about = {"target": target_name(target), "from": str(original)}
     named = config | {"model_type": f"{config.get('model_type')}_{MTP}", "mlx_spec": about}
-    with locked(place.parent):
-        _write(place, taken, named)
+    with locked(place.parent), replacing_folder(place) as folder:
+        mx.save_safetensors(str(folder / WEIGHTS), taken, {"format": "mlx"})
+        (folder / "config.json").write_text(json.dumps(named, indent=1) + "\n")
     return place
-
-
-def _write(place: Path, taken: dict[str, mx.array], config: dict[str, Any]) -> None:
-    draft = place.with_name(f".{MTP}.new")
-    if draft.is_dir():  # from an extraction that was stopped
-        shutil.rmtree(draft)
-    draft.mkdir(mode=0o700)
-    try:
-        mx.save_safetensors(str(draft / WEIGHTS), taken, {"format": "mlx"})
-        (draft / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-        if place.is_dir():
-            shutil.rmtree(place)
-        os.replace(draft, place)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise

@@ -15,7 +15,7 @@ from mlx_spec.training.fit import Batch, Fit
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
 from models.errors import BadChoice, MachineTrouble
-from models.files import locked
+from models.files import locked, replacing_folder
 from models.load.translation import USUAL
 from models.size_text import size_text
 from models.time_text import time_text
@@ -75,7 +75,8 @@ class Fitting(Work):
             "hours": round(self._job.hours, 2),
             **about,
         }
-        self._shop.place(lambda to: self._kind.save(to, module, {"mlx_spec": facts}, self._request.bits))
+        with replacing_folder(folder) as to:
+            self._kind.save(to, module, {"mlx_spec": facts}, self._request.bits)
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "Its acceptance was not measured: no held-out text was written by the target."
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"

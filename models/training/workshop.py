@@ -1,9 +1,7 @@
 """The loaded target of a training, its own texts, and the folders of the drafter."""
 
 import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 import mlx.core as mx
@@ -14,6 +12,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
 from models.errors import MachineTrouble
+from models.files import put_back
 from models.load.checkpoint import on_cpu, opened
 from models.load.engine import capacity, check_memory
 from models.pairs.folder import check_target
@@ -44,9 +43,7 @@ class Workshop:
         """For the finished drafter."""
         self.unfinished = self.folder.with_name(f".{kind}-{_mark(self.target):08x}")
         """For texts and weights during training: of another target of this name they would be wrong."""
-        self._old = self.folder.with_name(f".{kind}.old")
-        if self._old.exists() and not self.folder.exists():
-            self._old.rename(self.folder)  # `place` was interrupted between its renames
+        put_back(self.folder)
 
     def check_place(self) -> None:
         """Make the folder for the target's drafters; MachineTrouble if nothing can be written there."""
@@ -72,22 +69,6 @@ class Workshop:
         cache, ids = make_prompt_cache(self.target), mx.ones((rows, 1), mx.int32)
         mx.eval(self.target(mx.ones((rows, 128), mx.int32), cache=cache))
         return seconds(lambda: mx.eval(self.target(ids, cache=cache))) / rows
-
-    def place(self, write: Callable[[Path], object]) -> None:
-        """Save a drafter atomically, replacing an old one.
-
-        Args:
-            write: writes its files to an empty folder.
-        """
-        draft = self.folder.with_name(f"{self.unfinished.name}.new")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        write(draft)
-        shutil.rmtree(self._old, ignore_errors=True)
-        if self.folder.exists():
-            self.folder.rename(self._old)
-        draft.rename(self.folder)
-        shutil.rmtree(self._old, ignore_errors=True)
 
 
 def _mark(model: nn.Module) -> int:
