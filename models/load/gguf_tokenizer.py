@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from models.errors import BadChoice
 from models.load.gguf_file import Metadata
+from models.load.token_bytes import SPACE
 
 SPLITS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     "gpt-2": [], "smollm": [pre_tokenizers.Digits(individual_digits=True)]
@@ -40,6 +41,11 @@ def tokenizer_of(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
         backend = _byte_level(described, split, mapping.GGUF_PRE_TOKENIZER_SPLITS.get(split))
     else:
         backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]
+        if not metadata.get("tokenizer.ggml.add_space_prefix", True):  # transformers does not look at it
+            backend.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, "never", split=False)
+            backend.decoder = decoders.Sequence(
+                [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+            )
     special = {
         f"{name}_token": described["tokens"][metadata.get(f"tokenizer.ggml.{key}_token_id")]
         for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))

@@ -12,10 +12,12 @@ from mlx_lm.utils import load_tokenizer
 from models.errors import BadChoice, BrokenFiles
 from models.load.checkpoint import opened
 from models.load.engine import load
+from models.load.gguf_file import read_gguf
+from models.load.gguf_tokenizer import tokenizer_of
 from models.pairs.resolve import resolve
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import text
-from tests.models.load.tiny_gguf import MODELS, TOKENS, write_gguf
+from tests.models.load.tiny_gguf import MODELS, TOKENS, write_gguf, write_sentencepiece
 
 IDS = mx.array([[7, 260, 31, 2, 104, 9, 256, 88, 40, 41, 3, 200]])
 
@@ -72,6 +74,18 @@ def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     assert tokenizer.eos_token_ids == {TOKENS.index("<|end|>")}
     chat = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
     assert chat == "<|start|>hello<|end|>"
+
+
+def test_a_space_is_put_before_a_text_only_if_the_file_says_so(tmp_path):
+    file = tmp_path / "model.gguf"
+    for leading, tokens in ((True, ["<s>", "▁a", "▁b"]), (False, ["<s>", "a", "▁b"])):
+        write_sentencepiece(file, ["▁", "a", "b", "▁a", "▁b"], leading_space=leading)
+        tokenizer_of(read_gguf(file)[0], file).save_pretrained(tmp_path / str(leading))
+        tokenizer = load_tokenizer(tmp_path / str(leading))
+        ids = tokenizer.encode("a b")
+        assert tokenizer.convert_ids_to_tokens(ids) == tokens
+        assert tokenizer.decode(ids, skip_special_tokens=True) == "a b"
+    assert tokenizer.decode(tokenizer.encode(" a b"), skip_special_tokens=True) == " a b"
 
 
 def test_a_token_is_found_whole_where_llama_cpp_finds_it_and_rows_without_one_have_none(tmp_path):

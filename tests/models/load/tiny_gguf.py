@@ -154,6 +154,22 @@ def _name(name: str, architecture: str) -> str:
     return f"blk.{number}.{ours[rest]}.{leaf}"
 
 
+def write_sentencepiece(path: Path, pieces: list[str], *, leading_space: bool) -> None:
+    """Write a file of metadata alone: SentencePiece's tokens, the longest merged first, and the bytes."""
+    writer = gguf.GGUFWriter(path, "llama")
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([float(len(token)) for token in tokens])
+    writer.add_token_types([2, 3, 3, *[6] * 256, *[1] * len(pieces)])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_space_prefix(leading_space)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
 def _write_tokenizer(writer: gguf.GGUFWriter, pre: str) -> None:
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
