@@ -52,7 +52,7 @@ def character_model(shop: Workshop, request: TrainRequest) -> Work:
     config = llama_config(args, range(256, 256 + len(ends)))
     spelling = spell(tokens, named, vocabulary(shop.target))
 
-    def begun(_target: Any, ids: Sequence[int]) -> Learner:
+    def begun(ids: Sequence[int]) -> Learner:
         return learner(new_model(args), len(ids), args.vocab_size, 1.0)
 
     def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
@@ -60,11 +60,11 @@ def character_model(shop: Workshop, request: TrainRequest) -> Work:
         save_model(folder, model, {**config, "mlx_spec": {**about["mlx_spec"], "reads": CHARACTERS}}, bits)
 
     kind = Kind(
-        lambda target: (),
-        lambda target: args.vocab_size,
+        (),
+        args.vocab_size,
         begun,
         save,
-        known=None,
+        tokens=range(args.vocab_size),
         fit=f"fit-{args.num_hidden_layers}x{args.hidden_size}",
         use=f"--draft {shop.folder} lets it draft, as `foreign`, for",
         spell=lambda text: spelled(text, spelling),

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -23,7 +24,7 @@ from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, read_source
 from models.training.fitting import Fitting
-from models.training.kinds import Kind, vocabulary
+from models.training.kinds import Kind, args_like, vocabulary
 from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
@@ -61,41 +62,32 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width:
     Raises:
         BadChoice: the model is not smaller than the target, or its width not a multiple of the head width.
     """
-    text = {**config, **(config.get("text_config") or {})}
-    whole, heads, count = text["hidden_size"], text["num_attention_heads"], text["num_hidden_layers"]
-    head = text.get("head_dim") or whole // heads
-    layers = layers or max(1, min(LAYERS, count // 4))
+    count = {**config, **(config.get("text_config") or {})}["num_hidden_layers"]
+    like = args_like(config, layers or max(1, min(LAYERS, count // 4)), vocab)
+    whole, heads, head = like.hidden_size, like.num_attention_heads, like.head_dim or 1
     width = width or -(-whole // (2 * head)) * head
     if width % head or width > whole:
         raise BadChoice(
             f"--width is {width}; the target's heads are {head} wide: give a multiple, up to {whole}."
         )
-    if layers >= count:
+    if like.num_hidden_layers >= count:
         raise BadChoice(f"--layers is {layers}; the target has {count}: give fewer, a tenth of them or so.")
     own = width // head if width < whole else heads
-    shared = heads // (text.get("num_key_value_heads") or heads)
-    return ModelArgs(
-        model_type="llama",
+    shared = heads // (like.num_key_value_heads or heads)
+    return replace(
+        like,
         hidden_size=width,
-        num_hidden_layers=layers,
-        intermediate_size=(text.get("intermediate_size") or 4 * whole) * width // whole // GROUP * GROUP
-        or width,
+        intermediate_size=like.intermediate_size * width // whole // GROUP * GROUP or width,
         num_attention_heads=own,
         num_key_value_heads=own // shared if own % shared == 0 else own,
-        head_dim=head,
-        rms_norm_eps=text.get("rms_norm_eps", 1e-5),
-        vocab_size=vocab,
-        max_position_embeddings=text.get("max_position_embeddings"),
-        rope_theta=text.get("rope_theta") or 10000,
-        tie_word_embeddings=True,
     )
 
 
 def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
     config = llama_config(args, sorted(shop.tokenizer.eos_token_ids))
 
-    def begun(target: Any, tokens: Sequence[int]) -> Learner:
-        return learner(small_model(target, args), len(tokens), vocabulary(target), 1.0)
+    def begun(tokens: Sequence[int]) -> Learner:
+        return learner(small_model(shop.target, args), len(tokens), vocabulary(shop.target), 1.0)
 
     return _kind(shop, begun, config, f"fit-{args.num_hidden_layers}x{args.hidden_size}")
 
@@ -118,9 +110,9 @@ def _of_model(shop: Workshop, text: str) -> Kind:
             f"--from {text} is no smaller than the target: nothing would be gained. Name a smaller model."
         )
 
-    def begun(target: Any, tokens: Sequence[int]) -> Learner:
+    def begun(tokens: Sequence[int]) -> Learner:
         known = min(len(tokens), vocabulary(model))
-        return learner(model, known, vocabulary(target), GENTLE)  # type: ignore[arg-type]
+        return learner(model, known, vocabulary(shop.target), GENTLE)  # type: ignore[arg-type]
 
     kept = {name: value for name, value in config.items() if name not in NOT_COPIED}
     return _kind(shop, begun, kept, f"fit-{crc32(bytes(path)):08x}")
@@ -132,7 +124,8 @@ def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Ki
             copy_tokenizer(target.folder, folder)
         save_model(folder, model, {**config, **about}, bits)
 
-    return Kind(lambda target: (), vocabulary, begun, save, None, fit, USE)
+    vocab = vocabulary(shop.target)
+    return Kind((), vocab, begun, save, range(vocab), fit, USE)
 
 
 def copy_tokenizer(source: Path, folder: Path) -> None:

@@ -20,7 +20,7 @@ from models.load.translation import USUAL
 from models.size_text import size_text
 from models.time_text import time_text
 from models.training.job import EPOCHS, Job
-from models.training.kinds import Kind
+from models.training.kinds import KNOWN, Kind
 from models.training.work import Report, TrainRequest, Work, accepted_text, seconds
 from models.training.workshop import Workshop
 
@@ -85,11 +85,11 @@ class Fitting(Work):
         """Each step is timed on one small text."""
         target, kind, tokens = self._shop.target, self._kind, self._tokens
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
-        tapped, text = Model(target, taps=kind.taps(target)), Text((usual * PROBE)[:PROBE], 0, True)
+        tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)
         count = len(studied.tokens)
         reading = tokens * seconds(lambda: mx.eval(kind.study(tapped, text).logprobs)) / count
-        learner = kind.learner(target, list(range(min(kind.known or kind.vocab(target), kind.vocab(target)))))
+        learner = kind.learner(kind.tokens or range(min(KNOWN, kind.vocab)))
         fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
         batch = Batch([studied], fit.table)
         learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count

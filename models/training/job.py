@@ -21,7 +21,7 @@ from models.pairs.folder import check_safetensors
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
-from models.training.kinds import Kind
+from models.training.kinds import KNOWN, Kind
 from models.training.work import Pace, Report, Step, accepted_text
 
 TEXTS = 20
@@ -78,7 +78,7 @@ class Job:
         if not self.tokens_read:
             raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
         tokens = EPOCHS * sum(len(text.tokens) for file in self.files for text in parted(file)[0])
-        learner = self._kind.learner(self._target, self._vocabulary())
+        learner = self._kind.learner(self._vocabulary())
         fit = Fit(learner, self.files, tokens, self._state)
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
 
@@ -110,7 +110,7 @@ class Job:
         self._folder.mkdir(parents=True, exist_ok=True)
         done = self.tokens_read
         pace = Pace(done)
-        tapped = Model(self._target, taps=self._kind.taps(self._target))
+        tapped = Model(self._target, taps=self._kind.taps)
         texts = iter(self._texts)
         while done < self._tokens and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
@@ -152,8 +152,6 @@ class Job:
         """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
         if self._kind.tokens is not None:
             return list(self._kind.tokens)
-        if self._kind.known is None:
-            return list(range(self._kind.vocab(self._target)))
         kept = self._folder / "vocabulary.json"
         if not kept.exists():
             counts = Counter[int]()
@@ -162,10 +160,8 @@ class Job:
                     counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
                     counts.update(text.tokens.tolist())  # type: ignore[arg-type]
             # Subword tokenizers number frequent tokens first: the lowest ids fill the rest.
-            ranked = [token for token, _ in counts.most_common()] + list(
-                range(self._kind.vocab(self._target))
-            )
-            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[: self._kind.known])))
+            ranked = [token for token, _ in counts.most_common()] + list(range(self._kind.vocab))
+            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:KNOWN])))
         return json.loads(kept.read_text())
 
     def _seconds_left(self, share: float = 1.0) -> float:

@@ -28,6 +28,8 @@ from models.pairs.folder import folder_kind
 
 HEADS, LAYERS = 4, 1
 """Medusa heads, and layers per head: further heads would be accepted too rarely."""
+KNOWN = 8192
+"""Tokens of a head's vocabulary."""
 LONGEST = 640
 """Tokens per training sequence."""
 FURTHER = 0.5
@@ -38,22 +40,20 @@ FURTHER = 0.5
 class Kind:
     """One kind of drafter for one target."""
 
-    taps: Callable[[nn.Module], Sequence[int]]
+    taps: Sequence[int]
     """Layers of the target that it reads."""
-    vocab: Callable[[nn.Module], int]
-    """From a target to the vocabulary size of its training texts."""
-    learner: Callable[[nn.Module, Sequence[int]], Learner]
-    """From a target and the drafter's tokens to the learner."""
+    vocab: int
+    """Vocabulary size of its training texts."""
+    learner: Callable[[Sequence[int]], Learner]
+    """From the drafter's tokens."""
     save: Callable[[Path, Any, Mapping[str, Any], int | None], None]
     """Write the trained module to a folder: module, notes for its config, bits."""
-    known: int | None = 8192
-    """Size of its vocabulary, the most frequent tokens of the texts; None: the whole vocabulary."""
+    tokens: Sequence[int] | None = None
+    """Its vocabulary; None: the `KNOWN` most frequent tokens of the texts."""
     fit: str = "fit"
     """File name of its unfinished weights, unique to its shape."""
     use: str = "every command uses it with"
     """Message on when it drafts; the target's name follows."""
-    tokens: Sequence[int] | None = None
-    """Its vocabulary, if it is fixed and not chosen from the texts."""
     spell: Callable[[Text], Study] | None = None
     """Converts a text to its own tokens to train on; None: it trains on the target's outputs for the text."""
     longest: int = LONGEST
@@ -70,24 +70,23 @@ class Kind:
         return tuple(text.tokens if self.spell is None else self.spell(text).tokens.tolist())  # type: ignore[arg-type]
 
 
-def eagle(config: Mapping[str, Any]) -> Kind:
-    """An EAGLE-3 head for a target with this config."""
+def eagle(target: Any, config: Mapping[str, Any]) -> Kind:
+    """An EAGLE-3 head for a target with this config; BadChoice if the config lacks a size."""
 
-    def learner(target: Any, tokens: Sequence[int]) -> Learner:
+    def learner(tokens: Sequence[int]) -> Learner:
         return _eagle(start.eagle_head(target, eagle_shape(config, target, tokens)))
 
-    # Where the config lacks a size it is told before any text is read.
-    return Kind(lambda target: eagle_shape(config, target, ()).taps, vocabulary, learner, save_eagle)
+    return Kind(eagle_shape(config, target, ()).taps, vocabulary(target), learner, save_eagle)
 
 
-def medusa(config: Mapping[str, Any]) -> Kind:
-    """Medusa heads, for any target whose last norm can be found."""
+def medusa(target: Any, config: Mapping[str, Any]) -> Kind:
+    """Medusa heads, for any target whose last norm can be found; `config` is unused."""
+    width, vocab = width_of(embedding_of(target)), vocabulary(target)
 
-    def learner(target: Any, tokens: Sequence[int]) -> Learner:
-        width, vocab = width_of(embedding_of(target)), vocabulary(target)
+    def learner(tokens: Sequence[int]) -> Learner:
         return _medusa(start.medusa_head(target, MedusaShape(HEADS, LAYERS, width, vocab, tuple(tokens))))
 
-    return Kind(medusa_taps, vocabulary, learner, save_medusa)
+    return Kind(medusa_taps(target), vocab, learner, save_medusa)
 
 
 def _eagle(head: EagleHead) -> Learner:
@@ -105,7 +104,7 @@ def _medusa(head: MedusaHead) -> Learner:
     return Learner(head, head.tokens.tolist(), head.vocab, guesses, head.shape.heads)  # type: ignore[arg-type]
 
 
-KINDS: dict[str, Callable[[Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
+KINDS: dict[str, Callable[[Any, Mapping[str, Any]], Kind]] = {"eagle": eagle, "medusa": medusa}
 """By kind of drafter."""
 _LEARNERS: dict[str, Callable[[Any], Learner]] = {"eagle": _eagle, "medusa": _medusa}
 
@@ -122,8 +121,8 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
     """
     if (found := folder_kind(folder)) != name:
         raise BadChoice(f"--from {folder} holds a drafter of the kind {found}, and --kind is {name}.")
-    drafter, kind = load_drafter(folder, name, target, config), KINDS[name](config)
-    if (read := tuple(kind.taps(target))) != drafter.taps:
+    drafter, kind = load_drafter(folder, name, target, config), KINDS[name](target, config)
+    if (read := tuple(kind.taps)) != drafter.taps:
         raise BadChoice(
             f"--from {folder} reads the layers {drafter.taps} of the target, and texts are kept with "
             f"{read}. Leave out --from to make a new one."
@@ -139,12 +138,7 @@ def trained(name: str, folder: Path, target: nn.Module, config: dict[str, Any]) 
     learner = replace(_LEARNERS[name](head), rate=FURTHER)
     # config.json changes when the head is trained further here: then the fit starts anew.
     begun = crc32(bytes(folder) + (folder / "config.json").read_bytes())
-    return replace(
-        kind,
-        learner=lambda target, tokens: learner,
-        tokens=learner.tokens,
-        fit=f"fit-{begun:08x}",
-    )
+    return replace(kind, learner=lambda tokens: learner, tokens=learner.tokens, fit=f"fit-{begun:08x}")
 
 
 def _left_out(shape: EagleShape) -> list[str]:
@@ -166,25 +160,30 @@ def vocabulary(target: nn.Module) -> int:
 
 def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -> EagleShape:
     """The shape of a head with one layer of the target's sizes; BadChoice if the config lacks them."""
-    text = {**config, **(config.get("text_config") or {})}
     try:
-        width, heads = text["hidden_size"], text["num_attention_heads"]
+        args = args_like(config, 1, vocabulary(target))
     except KeyError as error:
         raise BadChoice(
             f"The target's config.json names no {error}, after which an eagle head is shaped. Medusa heads "
             "need less: --kind medusa."
         ) from error
-    args = ModelArgs(
+    return EagleShape(args, args.hidden_size, eagle_taps(target), tuple(tokens))
+
+
+def args_like(config: Mapping[str, Any], layers: int, vocab: int) -> ModelArgs:
+    """The arguments of a Llama model with layers of the target's sizes; KeyError if its config lacks one."""
+    text = {**config, **(config.get("text_config") or {})}
+    width, heads = text["hidden_size"], text["num_attention_heads"]
+    return ModelArgs(
         model_type="llama",
         hidden_size=width,
-        num_hidden_layers=1,
+        num_hidden_layers=layers,
         intermediate_size=text.get("intermediate_size") or 4 * width,
         num_attention_heads=heads,
         rms_norm_eps=text.get("rms_norm_eps", 1e-5),
-        vocab_size=vocabulary(target),
+        vocab_size=vocab,
         head_dim=text.get("head_dim") or width // heads,
         max_position_embeddings=text.get("max_position_embeddings"),
         num_key_value_heads=text.get("num_key_value_heads") or heads,
         rope_theta=text.get("rope_theta") or 10000,
     )
-    return EagleShape(args, width, eagle_taps(target), tuple(tokens))

@@ -20,7 +20,7 @@ Begin = Callable[[Workshop, TrainRequest], Work]
 
 def _head(name: str, shop: Workshop, request: TrainRequest) -> Work:
     if request.base is None:
-        return Fitting(shop, KINDS[name](shop.config), request)
+        return Fitting(shop, KINDS[name](shop.target, shop.config), request)
     source = read_source(request.base)
     folder = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
     return Fitting(shop, trained(name, folder, shop.target, shop.config), request)

@@ -34,8 +34,8 @@ def pair(tmp_path_factory):
         each.mkdir()
     plain: Any = load(resolve(target=str(FILE), draft="none"))
     target = plain.engine.target.model
-    kind = medusa_kind({})
-    save_medusa(medusa, kind.learner(target, range(2000)).module, {})  # type: ignore[arg-type]
+    kind = medusa_kind(target, {})
+    save_medusa(medusa, kind.learner(range(2000)).module, {})  # type: ignore[arg-type]
     (layer_skip / "config.json").write_text(
         json.dumps({"model_type": "layer_skip", "layers": [*range(0, 30, 2)]})
     )

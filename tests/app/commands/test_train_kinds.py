@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mlx.nn as nn
 import mlx_lm
 import pytest
+from mlx_lm.models.llama import Model, ModelArgs
 
 from app.cli import main
 from mlx_spec.training.layer_search import Found
@@ -18,7 +18,7 @@ from models.paths import own_drafters_folder
 from models.training import layer_skip
 from models.training.kinds import KINDS
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
-from tests.models.tiny_models import make_model
+from tests.models.tiny_models import make_model, model_config
 
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12", "--json"]
 GAINS = Found((0,), (0.75, 0.5), 1.0, 2, 1.25, 2.0)
@@ -168,7 +168,7 @@ def test_a_target_that_does_not_fit_is_refused(
     assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
     assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
     with pytest.raises(BadChoice, match="names no 'hidden_size', after which an eagle head is shaped"):
-        KINDS["eagle"]({}).taps(nn.Module())
+        KINDS["eagle"](Model(ModelArgs.from_dict(model_config())), {})
 
 
 def test_a_target_learns_from_a_few_texts_of_its_own_and_none_of_another_one_of_its_name(

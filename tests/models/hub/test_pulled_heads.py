@@ -67,10 +67,10 @@ def test_a_head_as_a_training_makes_it_is_pulled_and_drafts(
     hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]], kind: str
 ) -> None:
     model, config = target
-    made = KINDS[kind](config)
+    made = KINDS[kind](model, config)
     folder = home / "head"
     folder.mkdir()
-    made.save(folder, made.learner(model, range(100)).module, {}, None)
+    made.save(folder, made.learner(range(100)).module, {}, None)
     check_pulled(hub, folder, kind)
 
 
