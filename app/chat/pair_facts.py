@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from app.shell.expected_speed import sentence
 from app.shell.printable import one_line
 from models.hub.removal import removable_bytes
-from models.pairs.catalogue import Pair, package_of
-from models.pairs.installed import find_folder, installed
+from models.pairs.catalogue import Pair
+from models.pairs.installed import installed
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import Fit, fit
@@ -36,9 +36,7 @@ def first_facts(pair: Pair) -> Facts:
 
 
 def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) -> Facts:
-    pulled = [source for source in pair.spec.sources if not source.is_local or package_of(source)]
-    here = any(map(find_folder, pulled))
-    removable = removable_bytes(pair.spec) if here else 0
+    removable = removable_bytes(pair.spec)
     expected = expect(pair, chip) if chip else None
     drafters = tuple(fitting_drafters(pair, chip))
     return Facts(pair, installed(pair.spec), removable, fit(pair, machine), expected, measured, drafters)

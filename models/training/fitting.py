@@ -24,8 +24,6 @@ from models.training.kinds import KNOWN, Kind
 from models.training.work import Report, TrainRequest, Work, accepted_text, seconds
 from models.training.workshop import Workshop
 
-TOKENS = 1_000_000
-"""Tokens of text by default."""
 SHORTEST = 16
 """Least tokens of a text to train on."""
 PASSAGE = 320
@@ -44,11 +42,10 @@ class Fitting(Work):
 
     def __init__(self, shop: Workshop, kind: Kind, request: TrainRequest):
         self._shop, self._kind, self._request = shop, kind, request
-        self._tokens = request.tokens or TOKENS
         found = [read_texts(place, listed(place)) for place in map(Path, request.texts)]
         self.notes = [note for _, notes in found for note in notes]
         given = [text for texts, _ in found for text in texts]
-        self._job = Job(shop.target, kind, self._texts(given), shop.unfinished, self._tokens, request.hours)
+        self._job = Job(shop, kind, request, self._texts(given))
         self._module: nn.Module | None = None
         self._acceptance: Sequence[float] = ()
 
@@ -83,7 +80,7 @@ class Fitting(Work):
 
     def estimate(self) -> str:
         """Each step is timed on one small text."""
-        target, kind, tokens = self._shop.target, self._kind, self._tokens
+        target, kind, tokens = self._shop.target, self._kind, self._job.tokens
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)

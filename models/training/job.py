@@ -22,8 +22,11 @@ from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
 from models.training.kinds import KNOWN, Kind
-from models.training.work import Pace, Report, Step, accepted_text
+from models.training.work import Pace, Report, Step, TrainRequest, accepted_text
+from models.training.workshop import Workshop
 
+TOKENS = 1_000_000
+"""Tokens of text by default."""
 TEXTS = 20
 """Most texts of a file: a stop loses at most this many, and those being written. One of each file of several
 is held out."""
@@ -35,26 +38,13 @@ SHOWN = 10
 
 
 class Job:
-    """The training of one drafter.
+    """The training of one drafter. It reads texts until they have as many tokens as requested."""
 
-    Args:
-        texts: the training texts; read until they have `tokens` tokens.
-        folder: for texts and unfinished weights.
-        hours: time limit for this run; None: no limit.
-    """
-
-    def __init__(
-        self,
-        target: nn.Module,
-        kind: Kind,
-        texts: Iterable[Text],
-        folder: Path,
-        tokens: int,
-        hours: float | None = None,
-    ):
-        self._target, self._kind, self._texts = target, kind, texts
-        self._folder, self._tokens = folder, tokens
-        self._begun, self._limit = time.monotonic(), math.inf if hours is None else hours * 3600
+    def __init__(self, shop: Workshop, kind: Kind, request: TrainRequest, texts: Iterable[Text]):
+        self._target, self._folder, self._kind, self._texts = shop.target, shop.unfinished, kind, texts
+        self.tokens = request.tokens or TOKENS
+        self._begun = time.monotonic()
+        self._limit = math.inf if request.hours is None else request.hours * 3600
         self.hours = 0.0
         """Time spent fitting, in all runs."""
 
@@ -112,16 +102,16 @@ class Job:
         pace = Pace(done)
         tapped = Model(self._target, taps=self._kind.taps)
         texts = iter(self._texts)
-        while done < self._tokens and self._seconds_left(WRITING) > 0:
+        while done < self.tokens and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
                 found = self._studied(tapped, text)
                 if self._limit == math.inf:
-                    self._check_disk((self._tokens - done) * found.bytes_per_token)
+                    self._check_disk((self.tokens - done) * found.bytes_per_token)
                 studies.append(found)
                 done += len(found.tokens)
-                left = min(pace.left(done, self._tokens), max(0.0, self._seconds_left(WRITING)))
-                report(Step("Texts", done, self._tokens, self._kind.unit, left))
+                left = min(pace.left(done, self.tokens), max(0.0, self._seconds_left(WRITING)))
+                report(Step("Texts", done, self.tokens, self._kind.unit, left))
                 if self._seconds_left(WRITING) <= 0:
                     break
             if not studies:

@@ -230,7 +230,7 @@ def test_texts_that_are_named_later_are_read_all(
     words = [letter * 20 for letter in "abcdefgh"]
     for word in words:
         (tmp_path / f"{word[0]}.txt").write_text(word)
-    monkeypatch.setattr("models.training.fitting.TOKENS", 400)
+    monkeypatch.setattr("models.training.job.TOKENS", 400)
     assert main(["train", str(tiny_pair.target), "--texts", str(tmp_path)]) == 0
     studied = unfinished(tiny_pair, "eagle").glob("texts-*")
     tokens = [text.tokens.tolist() for file in studied for text in job.study.read(file)]
