@@ -2,6 +2,7 @@
 found by name like the catalogue's."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import count
@@ -51,7 +52,6 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
     """
     download = caches = 0
     weights: list[int] = []
-    formats: list[str] = []
     configs: list[dict[str, Any]] = []
     for source, to_come in zip(spec.sources, downloads, strict=True):
         folder = find_folder(source)
@@ -62,8 +62,6 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         config = {} if folder.is_file() else read_json(folder / "config.json") or {}
         configs.append(config)
         caches += cache_bytes(config)
-        bits = (config.get("quantization") or {}).get("bits")
-        formats.append("GGUF" if folder.is_file() else f"{bits}-bit" if bits else "bf16")
     # Of the target's original only a few layers draft, whatever the size of the files that hold them.
     original = spec.draft != spec.target and is_same_model(configs[-1], configs[0])
     if spec.draft is not None and not original and weights[0] <= weights[-1]:
@@ -79,7 +77,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         name=spec.name,
         target=spec.target,
         draft=spec.draft,
-        quantization=formats[0],
+        quantization=_format(configs[0]) if configs[0] else "GGUF",
         download_bytes=download,
         memory_bytes=sum(weights) + caches + _ACTIVATION_BYTES,
         family=next(families, ""),
@@ -88,6 +86,13 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         verified=True,
         own=True,
     )
+
+
+def _format(config: dict[str, Any]) -> str:
+    """`4-bit`, `bf16`: from MLX's own entry, or that of another method, which has the bits in its name."""
+    found = config.get("quantization") or config.get("quantization_config") or {}
+    bits = re.search(r"\d+", f"{found.get('bits')} {found.get('quant_method')} {found.get('format')}")
+    return f"{bits[0]}-bit" if bits else "bf16"
 
 
 def add_own(pair: Pair) -> None:

@@ -1,5 +1,6 @@
 """The catalogue entries of the user's own pairs, whatever their files hold."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,9 @@ import pytest
 
 from models.errors import BadSource
 from models.pairs.catalogue import all_pairs
-from models.pairs.own_pairs import add_own, cache_bytes, name_own
+from models.pairs.own_pairs import add_own, cache_bytes, describe_own, name_own
 from models.pairs.pair import PairSpec, Source
-from tests.models.tiny_models import model_config
+from tests.models.tiny_models import make_model, make_tokenizer, model_config
 
 
 def test_caches_take_what_the_config_says() -> None:
@@ -25,6 +26,25 @@ def test_numbers_that_no_model_has_count_as_unknown(name: str, value: Any) -> No
     config = model_config(num_key_value_heads=None, head_dim=None)
     assert cache_bytes(config | {name: value}) == 0
     assert cache_bytes(config | {"num_key_value_heads": value, "head_dim": value}) == cache_bytes(config)
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        ({}, "bf16"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "4-bit"),
+        ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "4-bit"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "4-bit"),
+        ({"quantization_config": {"quant_method": "fp8"}}, "8-bit"),
+    ],
+)
+def test_the_format_is_the_target_s_by_whatever_method(
+    home: Path, entries: dict[str, Any], wanted: str
+) -> None:
+    target = make_model(home / "target")
+    make_tokenizer(target)
+    (target / "config.json").write_text(json.dumps(model_config(**entries)))
+    assert describe_own(PairSpec("mine", Source(str(target)), None), [0]).quantization == wanted
 
 
 def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:
