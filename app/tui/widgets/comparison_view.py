@@ -66,8 +66,6 @@ class ComparisonView(Vertical):
         super().__init__()
         self._record: Record | None = None
         self._prompt = 0
-        self._bars_prompt = -1
-        """Index of the prompt that the bars show."""
         self._setting = 0
         self._growing: ComparePane | None = None
         """The pane of the current run; None for warm-ups and repeats."""
@@ -95,17 +93,15 @@ class ComparisonView(Vertical):
     def begin_run(self, plan: Plan, run: Run) -> None:
         self._show_prompt(plan.questions[run.prompt].prompt.prompt)
         bars = self._race.bars
-        if run.prompt != self._bars_prompt:
+        if run.prompt != self._prompt:
             bars.clear()
-            self._bars_prompt = run.prompt
+            self._drafted.begin("With drafting")
+            self._prompt = run.prompt
         setting = plan.settings[run.setting]
         bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
         # Repeats give the same text.
         self._growing = self._pane_of(setting) if not run.warm_up and run.repeat == 0 else None
         if self._growing is not None:
-            if run.prompt != self._prompt:
-                self._drafted.begin("With drafting")
-            self._prompt = run.prompt
             self._growing.begin(_title(setting))
 
     def add(self, event: TextAdded) -> None:
