@@ -25,6 +25,7 @@ from models.pairs.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
 from tests.app.tui.drawing import draw_only_what_is_read
 from tests.app.tui.engine_thread import ThreadedClient
+from tests.app.tui.terminal import Terminal
 from tests.models.conftest import read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_model, make_tokenizer
@@ -98,6 +99,12 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             link.close()
 
     return running
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with Terminal(tmp_path) as terminal:
+        yield terminal
 
 
 FIRST, SECOND = "smollm2-1.7b", "qwen3-4b"

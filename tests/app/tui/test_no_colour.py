@@ -3,7 +3,6 @@
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,21 +13,20 @@ COLOUR = re.compile(r"\x1b\[(?:[\d;:]*;)?(?:[34][0-8]|58|9\d|10[0-7])(?:[;:][\d;
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-def test_a_start_with_no_color_sends_no_colour_and_keeps_second_cues(tmp_path: Path) -> None:
+def test_a_start_with_no_color_sends_no_colour_and_keeps_second_cues(terminal: Terminal) -> None:
     assert COLOUR.search("\x1b[1;38;2;9;9;9m") and not COLOUR.search("\x1b[1;4;39;49m")
     underlined, slanted = r"\x1b\[[\d;]*\b4\b[\d;]*m", r"\x1b\[[\d;]*\b3\b[\d;]*m"
-    (tmp_path / "config.toml").write_text('theme = "nord"\nmarks = true\n')
-    with Terminal(tmp_path) as terminal:
-        written = terminal.record()
+    (terminal.home / "config.toml").write_text('theme = "nord"\nmarks = true\n')
+    written = terminal.record()
 
-        def wait_for(*styled: str) -> None:
-            """Wait until the app has written these patterns."""
-            terminal.wait_until(lambda _: all(re.search(one, written()) for one in styled), f"{styled}")
+    def wait_for(*styled: str) -> None:
+        """Wait until the app has written these patterns."""
+        terminal.wait_until(lambda _: all(re.search(one, written()) for one in styled), f"{styled}")
 
-        terminal.send(f"NO_COLOR=1 COLORTERM=truecolor {sys.executable} -m tests.app.tui.scripted_chat")
-        wait_for("● scripted")
-        terminal.send("hello")
-        wait_for("6 tokens", f"{underlined}The target", f"{slanted}checks")
-        terminal.press("F6")  # the chosen row is underlined
-        wait_for(f"{underlined}hello")
-        assert not COLOUR.search(written())
+    terminal.send(f"NO_COLOR=1 COLORTERM=truecolor {sys.executable} -m tests.app.tui.scripted_chat")
+    wait_for("● scripted")
+    terminal.send("hello")
+    wait_for("6 tokens", f"{underlined}The target", f"{slanted}checks")
+    terminal.press("F6")  # the chosen row is underlined
+    wait_for(f"{underlined}hello")
+    assert not COLOUR.search(written())

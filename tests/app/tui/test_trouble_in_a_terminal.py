@@ -19,12 +19,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with Terminal(tmp_path) as terminal:
-        yield terminal
-
-
 def pid_of(home: Path, what: str) -> int:
     (pid,) = [pid for pid, command in pids_of(home).items() if what in command]
     return pid
