@@ -70,8 +70,6 @@ from models.paths import config_file
         ("bench --draft-length 0", "--draft-length 0 is plain decoding"),
         ("bench --prompts /no/such/file", "There is no file /no/such/file."),
         ("bench --plot picture.gif", "picture.gif"),
-        ("bench --plot /no/such/folder/picture.png", "there is no folder /no/such/folder."),
-        ("bench --csv /no/such/folder/rows.csv", "there is no folder /no/such/folder."),
         ("check --drafter ./tests", "tests holds no config.json; it is no drafter."),
         ("check ''", "There is no pair ''."),
         ("pairs --chip ''", "There is no chip '' in our table."),
