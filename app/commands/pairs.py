@@ -1,15 +1,15 @@
 """`pairs`: the known pairs, and what they need."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from app.chat.may_draft import as_json as may_draft_json
-from app.chat.may_draft import may_draft
-from app.chat.pair_facts import NOT_VERIFIED
+from app.chat.pair_facts import NO_FILES, NOT_VERIFIED, drafter_row
 from app.commands import arguments as args
 from app.shell.errors import BadInput
-from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, why_none
+from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, why_none, with_range
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
@@ -21,10 +21,15 @@ from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import fit
-from models.speed.fitting_drafters import fitting_drafters
+from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
 from models.speed.roofline import expect
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec pairs\n  mlx-spec pairs show qwen3-8b --chip "M4 Pro"'
+
+NOT_FETCHED = (
+    "? Not verified: not downloaded by this project. Its name is from the source, its size is computed from "
+    "its layout if none is published, and its acceptance was measured on other machines and formats."
+)
 
 ChipName = Annotated[
     str | None,
@@ -69,7 +74,7 @@ def show(
     ranked = fitting_drafters(pair, known)
     facts["notes"] = _notes(pair)
     if json:
-        json_data(facts | {"may_draft": [may_draft_json(pair, drafter) for drafter in ranked]})
+        json_data(facts | {"may_draft": [_drafter_json(pair, drafter) for drafter in ranked]})
         return
     del facts["expected"]
     notes = facts.pop("notes")
@@ -83,7 +88,7 @@ def show(
         data("\n".join(lines(pair, expected)))
     else:
         data(f"No speed is predicted: we do not know {pair.name}'s layers or format.")
-    data("\n".join([*may_draft(pair, ranked), *map(one_line, notes)]))
+    data("\n".join([*_may_draft(pair, ranked), *map(one_line, notes)]))
 
 
 def _notes(pair: Pair) -> tuple[str, ...]:
@@ -92,6 +97,37 @@ def _notes(pair: Pair) -> tuple[str, ...]:
         return bridged(pair.spec) if pair.own and installed(pair.spec) else ()
     except ModelsError as error:
         return (str(error),)
+
+
+def _may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
+    """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
+    yield "Drafters for its target, the one to try first at the top:"
+    for place, drafter in enumerate(ranked, start=1):
+        unverified = drafter.named_in and not drafter.here
+        yield f"{place}. {drafter_row(drafter)}{' ?' if unverified else ''}"
+        speed, licence = "", ""
+        if drafter.speed and drafter.range:
+            speed = f"{with_range(drafter.speed, drafter.range, 'tokens/s')}, predicted: "
+        if drafter.named_in:
+            licence = f"; licence: {drafter.licence}" if drafter.licence else "; licence not known"
+        yield f"   {one_line(speed + drafter.why + licence)}"
+        yield f"   {one_line(_pull_command(pair, drafter) or 'here')}"
+    yield f"{len(ranked) + 1}. {NO_FILES}"
+    if any(drafter.named_in and not drafter.here for drafter in ranked):
+        yield NOT_FETCHED
+
+
+def _drafter_json(pair: Pair, drafter: FittingDrafter) -> dict[str, Any]:
+    """One drafter's fields; `verified` is false if it is only named in a source and not installed."""
+    command = _pull_command(pair, drafter)
+    return asdict(drafter) | {"verified": drafter.here or not drafter.named_in, "pull": command or None}
+
+
+def _pull_command(pair: Pair, drafter: FittingDrafter) -> str:
+    """The command that downloads a drafter; empty if it is installed or has no download."""
+    if drafter.here or not drafter.named_in:
+        return ""
+    return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"
 
 
 def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:
