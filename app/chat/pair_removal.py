@@ -49,9 +49,7 @@ def _removable(pair: Pair) -> int | None:
 
 
 def _remove(pair: Pair, *, has_files: bool) -> str:
-    message = f"{pair.name} was removed."
     if has_files:
-        message = f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
-    if pair.own:
-        forget_own(pair.name)
-    return message
+        return f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
+    forget_own(pair.name)
+    return f"{pair.name} was removed."

@@ -71,7 +71,7 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
         share = pays_from(costs, name, near)
         pays = f"pays from {share:.0%} accepted on" if share else "never pays here"
         pays = pays if name in costs.rounds else "was not timed: too little time was left for it"
-        yield f"{'The draft model' if name == 'model' else name.capitalize()} {pays}."
+        yield f"{'The draft model' if name == 'model' else name} {pays}."
     grid = plain_table("accepted", *(f">{name}: best length" for name in costs.rounds))
     for rows in zip(*(_best(costs, name, near) for name in costs.rounds), strict=True):
         cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)

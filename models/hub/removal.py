@@ -10,6 +10,7 @@ from models.errors import MachineTrouble, NotInstalled
 from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
 from models.pairs.installed import find_folder, installed, repository_folder, taken_mtp
+from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
 
@@ -45,7 +46,7 @@ def removable_bytes(spec: PairSpec) -> int:
 
 
 def remove(spec: PairSpec) -> Removal:
-    """Delete the pair's models from the Hub's cache. Ask the user before.
+    """Delete the pair's models from the Hub's cache, and take an own pair out of the list. Ask the user before.
 
     Raises NotInstalled as `plan_removal`, MachineTrouble if a model cannot be deleted.
     """
@@ -64,6 +65,9 @@ def remove(spec: PairSpec) -> Removal:
     except OSError as error:
         why = f"({error.strerror}): {error.filename}"
         raise MachineTrouble(f"{spec.name} could not be deleted {why}.") from error
+    for pair in all_pairs():
+        if pair.own and pair.spec.sources == spec.sources:
+            forget_own(pair.name)
     return plan
 
 

@@ -57,6 +57,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     assert "--yes" in capfd.readouterr().err
     assert main(["remove", *PAIR, "--yes", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["freed_bytes"] > 0
+    assert main(["pairs"]) == 0 and "org/target" not in capfd.readouterr().out
     assert main(["generate", *PAIR, "--prompt", "x"]) == 2
     assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
 

@@ -170,7 +170,7 @@ def test_presets_are_kept_by_name(history: History) -> None:
 
 
 def test_an_id_that_fits_none_or_several_is_refused(history: History) -> None:
-    with pytest.raises(BadInput, match="no chat yet"):
+    with pytest.raises(BadInput, match="list of chats is empty"):
         history.find("last")
     history.save([chat("ab1"), chat("ab2", changed=11.0)], [])
     for name in ("x", "ab", "", "%", "_b1"):
