@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from app.chat.pull_queue import PullQueue
 from models.errors import ModelsError, NotInstalled
-from models.hub.removal import plan_removal, remove
+from models.hub.removal import Removal, plan_removal, remove
 from models.pairs.catalogue import Pair
-from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
 
@@ -21,35 +20,21 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
     if (job := pulls.of(pair.spec)) and job.unfinished:
         return f"{pair.name} is being downloaded. Cancel the download first, then remove it."
     try:
-        freed = await asyncio.to_thread(_removable, pair)
-        question = f"Take {pair.name} out of the list? Its files stay."
-        if freed is not None:
-            question = f"Remove {pair.name}? {size_text(freed)} are freed."
-        if not await ask(question, "Remove", "Keep"):
+        plan = await asyncio.to_thread(plan_removal, pair.spec)
+        if not await ask(question(pair.name, plan), "Remove", "Keep"):
             return f"{pair.name} stays."
-        return await asyncio.to_thread(_remove, pair, has_files=freed is not None)
+        return outcome(pair.name, await asyncio.to_thread(remove, pair.spec))
     except NotInstalled as error:
         return str(error)
     except (ModelsError, OSError) as error:
         return f"{pair.name} could not be removed: {error}"
 
 
-def _removable(pair: Pair) -> int | None:
-    """Bytes to be freed; None for an own pair without files, which only leaves the list.
-
-    Raises:
-        NotInstalled: nothing can be removed; the message says why.
-    """
-    try:
-        return plan_removal(pair.spec).freed_bytes
-    except NotInstalled:
-        if pair.own:
-            return None
-        raise
+def question(name: str, plan: Removal) -> str:
+    if plan.deleted:
+        return f"Remove {name}? {size_text(plan.freed_bytes)} are freed."
+    return f"Take {name} out of the list? Its files stay."
 
 
-def _remove(pair: Pair, *, has_files: bool) -> str:
-    if has_files:
-        return f"{pair.name} was removed: {size_text(remove(pair.spec).freed_bytes)} freed."
-    forget_own(pair.name)
-    return f"{pair.name} was removed."
+def outcome(name: str, done: Removal) -> str:
+    return f"{name} was removed{f': {size_text(done.freed_bytes)} freed' if done.deleted else ''}."

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from app.chat.pair_removal import outcome, question
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.output import print_result, talk
 from models.hub.removal import Removal, plan_removal, remove
-from models.size_text import size_text
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec remove smollm2-1.7b\n  mlx-spec remove smollm2-1.7b --yes"
 
@@ -25,25 +25,26 @@ def command(
 ) -> int:
     """Delete a pulled pair, after asking.
 
-    Local folders and models that other pairs use stay. Exit code 1 if the answer was no.
+    Local folders and models that other pairs use stay; a pair of your own leaves the list.
+    Exit code 1 if the answer was no.
     """
     spec = args.named_pair(name, target, draft, revision)
     plan = plan_removal(spec)
     for source, why in plan.kept.items():
         talk(f"{source} stays: {why}.")
-    if not yes and not _agrees(plan):
+    if not yes and not _agrees(spec.name, plan):
         talk("Nothing was removed.")
         return exit_codes.NO
     done = remove(spec)
     facts = {"name": spec.name, "deleted": list(map(str, done.deleted)), "freed_bytes": done.freed_bytes}
-    print_result(json, facts, f"{spec.name} was removed: {size_text(done.freed_bytes)} freed.")
+    print_result(json, facts, outcome(spec.name, done))
     return exit_codes.DONE
 
 
-def _agrees(plan: Removal) -> bool:
+def _agrees(name: str, plan: Removal) -> bool:
     if not sys.stdin.isatty():
         raise BadInput("There is no terminal to ask for confirmation. Add --yes to remove.")
     for source in plan.deleted:
         talk(f"  {source}")
-    talk(f"Delete these and free {size_text(plan.freed_bytes)}? [y/N]")
+    talk(f"{question(name, plan)} [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -159,7 +159,9 @@ class History:
         is_last = name == "last"
         rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
         if is_last and not rows:
-            raise BadInput("The list of chats is empty. `mlx-spec history list --archived` and --deleted show others.")
+            raise BadInput(
+                "The list of chats is empty. `mlx-spec history list --archived` and --deleted show others."
+            )
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
             lists = "`mlx-spec history list` (also with --archived or --deleted)"

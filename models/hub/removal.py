@@ -26,15 +26,15 @@ class Removal:
 def plan_removal(spec: PairSpec) -> Removal:
     """What `remove` would do. Models of other installed pairs of the catalogue, and local folders, stay.
 
-    Raises NotInstalled if nothing of the pair is installed, or nothing of it may be deleted.
+    An own pair of which nothing is deleted still leaves the list; NotInstalled for any other.
     """
     here = [source for source in spec.sources if find_folder(source)]
-    if not here:
-        raise NotInstalled(f"Nothing of {spec.name} is on this machine; there is nothing to remove.")
     kept = {source: why for source in here if (why := _reason_to_keep(source, spec))}
     deleted = tuple(source for source in here if source not in kept)
-    if not deleted:
-        raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
+    if not deleted and not _own_names(spec):
+        if here:
+            raise NotInstalled(f"Nothing of {spec.name} can be removed: {here[0]} is {kept[here[0]]}.")
+        raise NotInstalled(f"Nothing of {spec.name} is on this machine; there is nothing to remove.")
     return Removal(deleted, kept, sum(map(_size, _files_of(spec, deleted))))
 
 
@@ -46,7 +46,7 @@ def removable_bytes(spec: PairSpec) -> int:
 
 
 def remove(spec: PairSpec) -> Removal:
-    """Delete the pair's models from the Hub's cache, and take an own pair out of the list. Ask the user before.
+    """Delete the pair's models from the Hub's cache, and an own pair from the list. Ask the user before.
 
     Raises NotInstalled as `plan_removal`, MachineTrouble if a model cannot be deleted.
     """
@@ -65,10 +65,13 @@ def remove(spec: PairSpec) -> Removal:
     except OSError as error:
         why = f"({error.strerror}): {error.filename}"
         raise MachineTrouble(f"{spec.name} could not be deleted {why}.") from error
-    for pair in all_pairs():
-        if pair.own and pair.spec.sources == spec.sources:
-            forget_own(pair.name)
+    for name in _own_names(spec):
+        forget_own(name)
     return plan
+
+
+def _own_names(spec: PairSpec) -> list[str]:
+    return [pair.name for pair in all_pairs() if pair.own and pair.spec.sources == spec.sources]
 
 
 def _delete(repository: Path, snapshot: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ import pytest
 from app.cli import main
 from app.commands import pull
 from app.shell.output import Progress
+from models.pairs.catalogue import all_pairs
+from models.pairs.own_pairs import add_own
+from models.pairs.pair import Source
 from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
@@ -57,9 +61,23 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     assert "--yes" in capfd.readouterr().err
     assert main(["remove", *PAIR, "--yes", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["freed_bytes"] > 0
-    assert main(["pairs"]) == 0 and "org/target" not in capfd.readouterr().out
     assert main(["generate", *PAIR, "--prompt", "x"]) == 2
     assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("files_are_there", [True, False])
+def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], files_are_there: bool
+) -> None:
+    own_home(tmp_path, monkeypatch)
+    target = tmp_path / "target"
+    if files_are_there:
+        target, _ = make_pair(tmp_path)
+    add_own(replace(all_pairs()[1], name="mine", target=Source(str(target)), draft=None, own=True))
+    assert main(["remove", "mine", "--yes"]) == 0
+    assert "mine was removed." in capfd.readouterr().out and target.exists() == files_are_there
+    assert "mine" not in [pair.name for pair in all_pairs()]
+    assert main(["remove", "mine", "--yes"]) == 2
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
