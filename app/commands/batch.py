@@ -1,8 +1,9 @@
 """`batch`: a file of requests, answered side by side."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from app.shell.named_file import check_place, plain_file
 from app.shell.number_text import counted
 from app.shell.output import talk
 from mlx_spec.types import Options
+
+if TYPE_CHECKING:
+    from app.server.batch_file import Answers, BatchRequest
 
 EXAMPLE = """\b
 Examples:
@@ -32,7 +36,7 @@ def command(
 
     Each line of IN is a request of OpenAI's batch format: {"custom_id": "1", "method": "POST", "url":
     "/v1/chat/completions", "body": {"messages": [...]}}. After Ctrl+C or a kill the same command goes on:
-    requests answered in OUT are not run again.
+    requests answered in OUT are not run again. Exit code 1 if a request failed, or if all were refused.
     """
     from app.server.batch import answer_all
     from app.server.batch_file import open_answers, read_requests
@@ -49,7 +53,7 @@ def command(
             talk(f"{refused} of these {were} refused. {answers} says why; delete such a line to ask again.")
         try:
             if not left:
-                return exit_codes.DONE
+                return _code(asked, written)
             outcome = asyncio.run(answer_all(spec, options, left, written, at_once))
         except KeyboardInterrupt:
             done = sum(request.custom_id in written.answered for request in asked)
@@ -59,5 +63,10 @@ def command(
     talk(f"{outcome.text}.{refused}")
     if outcome.failed:
         talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
-        return exit_codes.NO
-    return exit_codes.DONE
+    return _code(asked, written)
+
+
+def _code(asked: "Sequence[BatchRequest]", written: "Answers") -> int:
+    """1 if a request failed, which leaves no line in the file, or if all were refused."""
+    names = {request.custom_id for request in asked}
+    return exit_codes.NO if names - written.answered or names <= written.refused else exit_codes.DONE

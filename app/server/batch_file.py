@@ -5,7 +5,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -59,12 +59,12 @@ def read_requests(file: Path) -> list[BatchRequest]:
 class Answers:
     """The output file, written a line at a time."""
 
-    def __init__(self, file: BinaryIO, answered: set[str], refused: Set[str]) -> None:
+    def __init__(self, file: BinaryIO, answered: set[str], refused: set[str]) -> None:
         self._file = file
         self.answered = answered
         """The `custom_id` of each line."""
         self.refused = refused
-        """Those of an earlier run whose answer is an error."""
+        """Those whose answer is an error."""
 
     def add(self, custom_id: str, status: int, body: Any) -> None:
         """Append one line; if that fails, MachineFailed, and no part of the line stays."""
@@ -80,6 +80,8 @@ class Answers:
             self._file.truncate(end)
             raise MachineFailed(f"{self._file.name} cannot be written: {error.strerror}.") from error
         self.answered.add(custom_id)
+        if status >= 400:
+            self.refused.add(custom_id)
 
 
 @contextmanager

@@ -151,6 +151,8 @@ def test_a_number_that_is_none_is_refused_in_its_own_request_only(tmp_path: Path
     assert main(["batch", given, str(out)]) == 0
     codes = {name: each["status_code"] for name, each in answers(out).items()}
     assert codes == {"r0": 400, "r1": 400, "r2": 200}
+    given, none = write(tmp_path / "refused.jsonl", asked[:2]), str(tmp_path / "none.jsonl")
+    assert [main(["batch", given, none]) for _ in range(2)] == [1, 1], "all were refused"
 
 
 def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
