@@ -13,6 +13,8 @@ from models.pairs.installed import installed_folder
 
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
 
+HOST = re.compile(r"[\w.-]+|([0-9a-fA-F.]*:){2,}[0-9a-fA-F.]*")
+"""A name or an address, without scheme and port."""
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+")
 """What browsers send: lower case, no path."""
 
@@ -50,6 +52,11 @@ def command(
     """
     from app.server.run import run_server
 
+    for name in allow_host or ():
+        if not HOST.fullmatch(name):
+            raise BadInput(
+                f"--allow-host is {name or 'empty'}; it must be a name without scheme and port: mac.local."
+            )
     for origin in allow_origin or ():
         if not ORIGIN.fullmatch(origin):
             raise BadInput(

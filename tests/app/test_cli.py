@@ -61,6 +61,8 @@ from models.paths import config_file
         ("bench --repeats ''", "--repeats is empty; it must be a whole number."),
         ("serve --port 1e3", "--port is 1e3; it must be a whole number."),
         ("serve --allow-origin http://localhost:3000/", "--allow-origin is http://localhost:3000/, which no"),
+        ("serve --allow-host ''", "--allow-host is empty; it must be a name without scheme and port"),
+        ("serve --allow-host mac.local:8080", "--allow-host is mac.local:8080; it must be a name without"),
         ("serve --allow-origin '*'", "--allow-origin is *, which no browser sends"),
         ("serve --at-once 17", "--at-once is 17; it must be at most 16."),
         ("generate --prompt x --drafter-bits x", "--drafter-bits is x; it must be a whole number."),
