@@ -44,7 +44,8 @@ def command(
         raise BadInput(f"--out {out} is not a writable folder. Make it, or name another.")
     report = _measure(quick)
     code = _code(report)
-    if code == exit_codes.INTERRUPTED and not any(pair["parts"] for pair in report["pairs"]):
+    measured = any(pair["parts"].keys() - {"loaded"} for pair in report["pairs"])
+    if code == exit_codes.INTERRUPTED and not measured:
         talk("Nothing was measured, and nothing was written.")
         return code
     page = printable(card(report))

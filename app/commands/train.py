@@ -155,7 +155,7 @@ def command(
 def _check_options(kind: str, given: Mapping[str, object]) -> None:
     """Raise BadInput for an unknown kind, or an option that does not apply to the kind."""
     if kind not in KINDS:
-        raise BadInput(f"--kind is {kind}; it must be one of: {', '.join(KINDS)}.")
+        raise BadInput(f"--kind is {kind or 'empty'}; it must be one of: {', '.join(KINDS)}.")
     for option, value in given.items():
         if value and option not in KINDS[kind]:
             fitting = [name for name, options in KINDS.items() if option in options]
