@@ -22,16 +22,10 @@ class ChatView(Protocol):
         """Show in a new chat how to resume another one."""
 
     def show_path(self) -> None:
-        """Another branch is in view."""
-
-    def cut(self, message: ChatMessage, *, keep: bool) -> None:
-        """Remove what follows a message, and without `keep` the message too."""
-
-    def append(self, prompt: ChatMessage) -> None:
-        """A prompt was added at the end."""
+        """Other messages are in view."""
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
-        """An answer begins, or is continued from the text it has."""
+        """An answer begins, after a prompt that may be new, or is continued from the text it has."""
 
     def grow(self, pieces: Sequence[Piece]) -> None: ...
 

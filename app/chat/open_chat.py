@@ -76,14 +76,7 @@ class OpenChat:
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
         """Ask the engine; while the pair loads, the answer waits for it."""
         edited, self.editing = self.editing, None
-        in_view = edited is None or edited in self.conversation.path
-        if edited is not None:
-            self.view.cut(edited, keep=False)
         prompt = self.conversation.ask(text, attachments, instead_of=edited)
-        if in_view:
-            self.view.append(prompt)
-        else:  # Another branch was chosen meanwhile.
-            self.view.show_path()
         if edited is not None:
             self.view.sent_edited()
         self.answer(prompt, self.settings)

@@ -46,23 +46,16 @@ class ConversationView:
             welcome.show_offer(text)
 
     def show_path(self) -> None:
-        self._live_id = ""
         self._transcript.fill([message.id for message in self._chat.conversation.path])
-
-    def cut(self, message: ChatMessage, *, keep: bool) -> None:
-        self._transcript.cut(message.id, keep=keep)
-
-    def append(self, prompt: ChatMessage) -> None:
-        self._transcript.put(prompt.id)
 
     def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
         """Begin an answer, or continue in its widget with another pair."""
         if answer.id != self._live_id:
             self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
             self._live_id = answer.id
-            self._transcript.put(answer.id)
+            self._transcript.renew(answer.id)
+        self.show_path()
         self._below.follow(log)
-        self._transcript.follow()
 
     def grow(self, pieces: Sequence[Piece]) -> None:
         self._live.add(pieces)
@@ -73,6 +66,8 @@ class ConversationView:
 
     def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
+        self._live_id = ""
+        self._transcript.fill([])  # an imported chat may have the ids of another
         self.show_path()
         self._unsent.keep(waited)
         self._below.prompt.area.focus()

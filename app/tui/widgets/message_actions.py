@@ -68,7 +68,6 @@ class MessageActions:
             options = replace(options, seed=new_seed())
         elif before is not None and before.facts is not None:
             options = replace(options, seed=before.facts.options.seed)
-        chat.view.cut(prompt, keep=True)
         if seed == "new" and options.temperature == 0:
             chat.view.note(
                 "The temperature is 0, where every seed gives the same text. /temperature 0.7 varies it."

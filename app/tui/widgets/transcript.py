@@ -3,6 +3,7 @@
 A long conversation has thousands of messages; only those around the view have widgets.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -116,31 +117,23 @@ class Transcript(VerticalScroll, can_focus=True):
             last = min(count, last + BATCH)
             self._show(max(first, last - KEPT), last)
 
-    def put(self, message_id: str) -> None:
-        """Show a message at the end; one already shown gets a new widget."""
-        if message_id not in self._ids:
-            if self._window.stop < len(self._ids):
-                self.follow()
-            self._ids.append(message_id)
-            self._show_welcome()
-            if self._window.stop == len(self._ids) - 1:
-                self._window = range(self._window.start, len(self._ids))
-                self.mount(*self._made([message_id]))
-        elif (old := self.widgets.get(message_id)) is not None:
+    def renew(self, message_id: str) -> None:
+        """Give a message that is shown a new widget."""
+        if (old := self.widgets.get(message_id)) is not None:
             self.mount(*self._made([message_id]), after=old)
             old.remove()
             if message_id == self.selected:
                 self.select(message_id)
 
     def fill(self, message_ids: Sequence[str]) -> None:
-        self._cut(0)
+        """Show these messages and follow the last one; those at the beginning that are shown already stay."""
+        same = len(os.path.commonprefix([self._ids, [*message_ids]]))
+        if same < len(self._ids):
+            self._cut(same)
         self._ids = [*message_ids]
+        if self._window and self._window.stop == same:
+            self._show(self._window.start, len(self._ids), hold=False)
         self.follow()
-
-    def cut(self, message_id: str, *, keep: bool) -> None:
-        """Remove what follows a message, and without `keep` the message too."""
-        if message_id in self._ids:
-            self._cut(self._ids.index(message_id) + keep)
 
     def follow(self) -> None:
         last = len(self._ids)
