@@ -9,7 +9,7 @@ from app.history.records import ChatMessage, Finish, marks_of
 
 @dataclass(eq=False)
 class AnswerInProgress:
-    """Grows with its log; `message` is its value to save at any moment."""
+    """Grows with its log; `message` gives its value to save at any moment."""
 
     id: int
     prompt: ChatMessage
@@ -24,16 +24,8 @@ class AnswerInProgress:
     """The person stopped it: text that arrives later is neither shown nor kept."""
 
     @property
-    def text(self) -> str:
-        return self.log.text
-
-    @property
     def has_grown(self) -> bool:
-        return len(self.text) > len(self.before.text)
-
-    @property
-    def message(self) -> ChatMessage:
-        return self._message(None)
+        return len(self.log.text) > len(self.before.text)
 
     def add(self, event: TextAdded) -> None:
         self.unsaved = True
@@ -41,15 +33,15 @@ class AnswerInProgress:
 
     def ended(self, finish: Finish, event: TurnEnded | None = None) -> ChatMessage:
         """The final answer; its stats, if the engine sent any, include a continued answer's first part."""
-        message, before = self._message(finish), self.log.before
+        message, before = self.message(finish), self.log.before
         assert message.facts is not None
         options = replace(
             message.facts.options, max_tokens=self.max_tokens + (before.tokens if before else 0)
         )
-        facts = replace(message.facts, options=options, rounds=tuple(self.log.rounds))
-        return replace(message, facts=replace(facts, stats=event.stats if event else None))
+        rounds, stats = tuple(self.log.rounds), event.stats if event else None
+        return replace(message, facts=replace(message.facts, options=options, rounds=rounds, stats=stats))
 
-    def _message(self, finish: Finish | None) -> ChatMessage:
+    def message(self, finish: Finish | None = None) -> ChatMessage:
         assert self.before.facts is not None
         facts = replace(self.before.facts, finish=finish, stats=None, marks=marks_of(self.log.pieces))
-        return replace(self.before, text=self.text, facts=facts)
+        return replace(self.before, text=self.log.text, facts=facts)

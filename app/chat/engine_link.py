@@ -119,8 +119,9 @@ class EngineLink:
         self.client.send(protocol.Cancel(turn_id))
 
     def skip_tuning(self) -> None:
-        """Stop measuring the drafting costs, so that answers begin."""
-        self.client.send(protocol.SkipTuning())
+        """Stop measuring the drafting costs, if that is going on, so that answers begin."""
+        if self.tuning is not None:
+            self.client.send(protocol.SkipTuning())
 
     def pump(self) -> None:
         for event in self.client.poll():

@@ -69,7 +69,7 @@ class OpenChat:
         else:
             self.queued.insert(0 if at_once else len(self.queued), prompt)
             if at_once:
-                self._skip_tuning()
+                self.link.skip_tuning()
                 self.stop_answer()
         self.view.show()
 
@@ -120,7 +120,7 @@ class OpenChat:
     def use(self, pair: PairSpec) -> None:
         """Open another pair. An answer with new text ends; one without is asked again of the new pair."""
         running = self.running
-        self._skip_tuning()
+        self.link.skip_tuning()
         if running is None or running.stopping or running.has_grown:
             self.stop_answer()
             self.link.use(pair)
@@ -184,7 +184,7 @@ class OpenChat:
         running = self.running
         if running is not None and running.unsaved:
             running.unsaved = False
-            self.conversation.change(running.message)
+            self.conversation.change(running.message())
 
     def _open(self, conversation: Conversation) -> None:
         if (running := self.running) is not None:
@@ -207,10 +207,6 @@ class OpenChat:
         if self.editing is not None:
             self.editing = None
             self.view.leave_editing()
-
-    def _skip_tuning(self) -> None:
-        if self.link.tuning is not None:
-            self.link.skip_tuning()
 
     def _put_saved_log(self, answer: ChatMessage) -> None:
         if answer.facts is not None and answer.facts.rounds:

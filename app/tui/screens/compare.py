@@ -99,8 +99,7 @@ The same prompts without and with drafting, one after the other on the same engi
         elif progress.broken_off:  # a busy engine may take long to stop
             self.dismiss()
         else:
-            if link.tuning is not None:
-                link.skip_tuning()
+            link.skip_tuning()
             progress.stop()
             self._view.show_message(self.app.keys.fill_in("Stopping. {compare.stop} goes back meanwhile."))
 

@@ -111,7 +111,7 @@ class Chat:
     async def stream(self, text: str = "slow") -> None:
         """Send a prompt and wait for the first words of its answer."""
         await self.type(text)
-        await self.until(lambda: bool(self.app.state.running and self.app.state.running.text))
+        await self.until(lambda: bool(self.app.state.running and self.app.state.running.log.text))
 
     async def settled(self) -> None:
         await self.until(lambda: self.app.state.running is None)

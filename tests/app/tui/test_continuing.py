@@ -48,7 +48,7 @@ async def test_esc_stops_at_once_with_the_numbers_of_the_text_and_a_continuation
         running = chat.app.state.running
         assert running is not None
         running.stopping = True  # the engine is told later
-        text, taken = running.text, len(running.log.rounds)
+        text, taken = running.log.text, len(running.log.rounds)
         await chat.pilot.pause(0.1)
         chat.app.chat.action_stop()
         await chat.settled()

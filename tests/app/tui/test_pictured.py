@@ -45,7 +45,7 @@ async def streaming(chat: Chat) -> None:
     """Wait for an answer that shows its whole text and does not end."""
     await chat.until(lambda: chat.app.link.state == "ready")
     await chat.stream("hold")
-    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.text == ALL_HELD))
+    await chat.until(lambda: bool(chat.app.state.running and chat.app.state.running.log.text == ALL_HELD))
     await gauges_show(chat, "33 tok/s")
 
 

@@ -112,7 +112,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
         await opened.press(keys["chat.draft"])
         await opened.until(lambda: not opened.app.state.settings.drafts)
         await send("slow")
-        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.text))
+        await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.log.text))
         await send("next")
         await look("a prompt that waits")
         await opened.press(keys["chat.compare"])

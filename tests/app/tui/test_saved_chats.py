@@ -104,7 +104,7 @@ async def test_an_answer_is_on_disk_while_it_grows_not_read_from_there_and_leavi
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
     assert opened.app.state.running is not None
-    assert saved(tmp_path)[0][1][1].text == opened.app.state.running.text
+    assert saved(tmp_path)[0][1][1].text == opened.app.state.running.log.text
 
 
 async def test_a_clock_that_jumps_loses_and_reorders_nothing(
