@@ -78,20 +78,20 @@ class Conversation:
     def begin_answer(self, prompt: ChatMessage, facts: AnswerFacts) -> ChatMessage:
         """Add an empty answer to a prompt; it is saved once it has changed."""
         answer = ChatMessage(new_id(), self.chat.id, prompt.id, "assistant", "", now(), (), facts)
-        self.tree.put(answer)
+        self.tree[answer.id] = answer
         self.chat = replace(self.chat, leaf=answer.id)
         return answer
 
     def change(self, message: ChatMessage) -> ChatMessage:
         """Give a message its new value; the branch in view does not change."""
-        self.tree.put(message)
+        self.tree[message.id] = message
         self.chat = replace(self.chat, changed=now())
         self._put(message)
         return message
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message that has no result; the branch beside it, or its parent, comes into view."""
-        self.tree.remove(message)
+        del self.tree[message.id]
         others = self.tree.branches(message)
         leaf = self.tree.end_of(others[-1].id) if others else message.parent
         self.chat = replace(self.chat, leaf=leaf, title=self.chat.title if len(self.tree) else "")

@@ -142,11 +142,10 @@ def _chat(value: dict[str, Any]) -> tuple[Chat, list[ChatMessage]]:
     if not chat.id:
         raise BadInput("a chat without an id.")
     messages = [_message(chat.id, message) for message in _objects(value, "messages")]
-    later = {message.id for message in messages}
-    for message in messages:  # parents come first, so that no message is its own ancestor
-        if message.parent in later:
-            raise BadInput(f"the message {message.id} comes before {message.parent}, which it follows.")
-        later.discard(message.id)
+    tree = MessageTree(messages)
+    for message in messages:
+        if tree.parent(tree.path(message.id)[0]) is not None:
+            raise BadInput(f"the message {message.id} follows itself.")
     return chat, messages
 
 

@@ -23,7 +23,6 @@ from app.history.records import (
     options_value,
     time_of,
 )
-from app.history.tree import parents_first
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.output import talk
 
@@ -169,8 +168,8 @@ class History:
         return rows[0].chat
 
     def messages(self, chat: Chat) -> list[ChatMessage]:
-        """All messages of a chat, every branch, in the order they were written, parents first."""
-        return parents_first(map(_message_from, self.connection.execute(_SELECT_MESSAGES, (chat.id,))))
+        """All messages of a chat, every branch, in the order they were written."""
+        return [_message_from(row) for row in self.connection.execute(_SELECT_MESSAGES, (chat.id,))]
 
     def answers(self) -> dict[str, str]:
         """The answers of each chat that is not deleted, every branch, in the order they were written."""

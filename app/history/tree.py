@@ -6,23 +6,10 @@ from app.history.records import ChatMessage
 
 
 class MessageTree(dict[str | None, ChatMessage]):
-    """Messages by id, children in the order they were written. A lost parent makes a message a root."""
+    """Messages by id, in the order they were written; a new file may have begun with the latest ones."""
 
     def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
-        self._children: dict[str | None, list[str]] = {None: []}
-        for message in messages:
-            self.put(message)
-
-    def put(self, message: ChatMessage) -> None:
-        """Add a message, or replace one in its place."""
-        if message.id not in self:
-            self._children[self._parent(message)].append(message.id)
-            self._children[message.id] = []
-        self[message.id] = message
-
-    def remove(self, message: ChatMessage) -> None:
-        self._children[self._parent(message)].remove(message.id)
-        del self._children[message.id], self[message.id]
+        super().__init__((message.id, message) for message in messages)
 
     def path(self, leaf: str | None) -> list[ChatMessage]:
         """Messages from the root to this one; a cycle, which a damaged file may have, is followed once."""
@@ -34,26 +21,16 @@ class MessageTree(dict[str | None, ChatMessage]):
 
     def branches(self, message: ChatMessage) -> list[ChatMessage]:
         """The message and the others with its parent, oldest first."""
-        return [self[i] for i in self._children[self._parent(message)]]
+        parent = self.parent(message)
+        return [other for other in self.values() if self.parent(other) == parent]
 
     def end_of(self, message_id: str | None) -> str | None:
         """The end of the branch through this message, taking the newest child each time."""
-        while self._children.get(message_id):
-            message_id = self._children[message_id][-1]
+        newest = {self.parent(message): message.id for message in self.values()}
+        while message_id in newest:
+            message_id = newest.pop(message_id)
         return message_id
 
-    def _parent(self, message: ChatMessage) -> str | None:
+    def parent(self, message: ChatMessage) -> str | None:
+        """The parent's id; None for a root, which a message with a lost parent is too."""
         return message.parent if message.parent in self else None
-
-
-def parents_first(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages in their order, but each behind its parent: a new file may begin with the latest ones."""
-    rest: dict[str | None, ChatMessage] = {message.id: message for message in messages}
-    out: list[ChatMessage] = []
-    for message in [*rest.values()]:
-        path, place = list[ChatMessage](), message.id
-        while above := rest.pop(place, None):
-            path.append(above)
-            place = above.parent
-        out += reversed(path)
-    return out

@@ -1,6 +1,7 @@
 """What can be done with a message: edit, ask again, continue, walk its branches, copy."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -186,7 +187,8 @@ class MessageActions:
 
     def _branching(self) -> ChatMessage:
         tree = self._chat.conversation.tree
+        children = Counter(map(tree.parent, tree.values()))
         for message in reversed(self._chat.conversation.path):
-            if len(tree.branches(message)) > 1:
+            if children[tree.parent(message)] > 1:
                 return message
         raise BadInput("There are no branches in this chat. /edit and /regenerate make some.")

@@ -112,9 +112,8 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
         (exported(changed=float("inf")), "it holds the number Infinity"),
         (exported(changed=10**400), "it holds the number 1000"),
         (exported(title="hi \ud800"), "holds \\ud800, half of a character"),
-        (with_parents("m", "p"), "comes before"),
-        (with_parents("p", None), "comes before"),
-        (with_parents("m", None), "comes before"),
+        (with_parents("m", "p"), "the message p follows itself"),
+        (with_parents(None, "m"), "the message m follows itself"),
     ],
 )
 def test_a_file_that_is_no_export_adds_nothing_and_the_reason_is_named(

@@ -48,11 +48,12 @@ def test_branches_are_kept_in_the_order_they_were_written(history: History) -> N
     assert [m.id for m in ring.path("a")] == ["b", "a"]
 
 
-def test_messages_are_read_behind_their_parents_whatever_was_written_first(history: History) -> None:
+def test_messages_follow_their_parents_whatever_was_written_first(history: History) -> None:
     history.save([chat()], [answer("a2", "p2"), prompt("p2", "later", "a1")])
     history.save([chat()], [prompt("p1", "first"), answer("a1", "p1"), answer("lost", "gone")])
-    read = [message.id for message in history.messages(history.find("c1"))]
-    assert read == ["p1", "a1", "p2", "a2", "lost"]
+    tree = MessageTree(history.messages(history.find("c1")))
+    assert [message.id for message in tree.path("a2")] == ["p1", "a1", "p2", "a2"]
+    assert tree.end_of("p1") == "a2" and tree.branches(tree["p1"]) == [tree["p1"], tree["lost"]]
 
 
 def test_all_chats_are_listed_and_found_the_newest_first_however_many(history: History) -> None:

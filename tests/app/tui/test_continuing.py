@@ -25,7 +25,7 @@ async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is
         await chat.ask("fail or not")
         prompt = chat.app.state.conversation.last
         assert prompt is not None
-        chat.app.state.conversation.tree.put(replace(prompt, text="fail"))
+        chat.app.state.conversation.tree[prompt.id] = replace(prompt, text="fail")
         before = chat.answers[-1].text
         await chat.type("/continue")
         await chat.noticed("scripted failure")
