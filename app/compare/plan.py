@@ -121,9 +121,8 @@ class Plan:
 
     def options_of(self, run: Run) -> Options:
         options = self.settings[run.setting].options(self.options)
-        return (
-            replace(options, max_tokens=min(WARM_UP_TOKENS, options.max_tokens)) if run.warm_up else options
-        )
+        tokens = min(WARM_UP_TOKENS, options.max_tokens) if run.warm_up else options.max_tokens
+        return replace(options, max_tokens=tokens)
 
     def longer(self, speed: Callable[[int], float]) -> "Plan | None":
         """The plan plus the next length for each drafter and temperature that was fastest with its longest.
@@ -132,18 +131,17 @@ class Plan:
         """
         if not self.climbs:
             return None
+        speeds: dict[Setting, dict[int, float]] = {}
+        for place, one in enumerate(self.settings):
+            if one.draft_length:
+                kind = replace(one, draft_length=None)
+                speeds.setdefault(kind, {})[one.draft_length] = speed(place)
         added: list[Setting] = []
-        kinds = dict.fromkeys(replace(one, draft_length=None) for one in self.settings if one.drafts)
-        for kind in kinds:
-            lengths = {
-                one.draft_length: speed(place)
-                for place, one in enumerate(self.settings)
-                if one.draft_length and replace(one, draft_length=None) == kind
-            }
-            greatest = max(lengths, default=0)
-            best = max(lengths, key=lambda length: lengths[length], default=0)
-            if greatest and best == greatest and (next_ := [n for n in LONGER if n > greatest]):
-                added.append(replace(kind, draft_length=next_[0]))
+        for kind, by_length in speeds.items():
+            longest = max(by_length)
+            longer = [length for length in LONGER if length > longest]
+            if longer and max(by_length, key=by_length.__getitem__) == longest:
+                added.append(replace(kind, draft_length=longer[0]))
         return replace(self, settings=(*self.settings, *added)) if added else None
 
 
