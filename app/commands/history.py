@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.commands import arguments as args
-from app.history.export import as_json, as_markdown, exported, import_file
+from app.history.export import exported, import_file
 from app.history.records import ChatRow
 from app.history.store import opened_history
 from app.shell import exit_codes
@@ -64,13 +64,7 @@ def show(chat: ChatId, json: args.Json = False) -> None:
 
     The branch in view as Markdown, or everything as JSON.
     """
-    with opened_history(to_read=True) as history:
-        found = history.find(chat)
-        messages = history.messages(found)
-    if json:
-        json_data(as_json([(found, messages)]))
-    else:
-        data(as_markdown(found, messages), end="")
+    export(chat, json=json)
 
 
 @group.command(epilog=EXAMPLE)
