@@ -83,9 +83,11 @@ class Progress:
 
     def show(self, text: str) -> None:
         if self.seen:
-            line = printable(text)[: shutil.get_terminal_size().columns - 1]
-            _to_stderr("\r" + line.ljust(self._width))
-            self._width = len(line)
+            from rich.cells import cell_len, set_cell_size
+
+            line = set_cell_size(printable(text), shutil.get_terminal_size().columns - 1).rstrip()
+            _to_stderr(f"\r{line}{' ' * (self._width - cell_len(line))}")
+            self._width = cell_len(line)
 
     def clear(self) -> None:
         if self._width:
