@@ -1,5 +1,6 @@
 """The interface of `EngineClient` over HTTP: a running `mlx-spec serve` replaces the engine process."""
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -39,7 +40,7 @@ class ServerClient:
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self.url = url.removesuffix("/").removesuffix("/v1")
-        headers = {b"authorization": f"Bearer {key}".encode()} if key else {}
+        headers = {b"authorization": os.fsencode(f"Bearer {key}")} if key else {}
         timeout = httpx2.Timeout(QUIET_SECONDS, connect=CONNECT_SECONDS)
         try:
             if not self.url.startswith(("http://", "https://")):

@@ -7,6 +7,7 @@ listed, and a body must be declared as JSON, which a page cannot do without a CO
 
 import asyncio
 import hmac
+import os
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
@@ -71,7 +72,7 @@ def key_check(key: str | None) -> Check:
         if key and scope["path"] != OPEN_PATH:
             scheme, _, token = headers.get("authorization", "").partition(" ")
             given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-            if not hmac.compare_digest(given.encode("latin-1"), key.encode()):
+            if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
                 message = "The API key is missing or wrong. Send it as `Authorization: Bearer KEY`."
                 raise Problem(401, message, code="invalid_api_key")
         if scope["method"] != "POST":

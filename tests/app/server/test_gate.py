@@ -5,9 +5,12 @@ import socket
 import time
 
 import pytest
+from starlette.datastructures import Headers
 
+from app.engine.server_client import ServerClient
 from app.server.endpoints import ROUTES
-from app.server.gate import MOST_BODY_BYTES
+from app.server.gate import MOST_BODY_BYTES, key_check
+from app.server.problem import Problem
 from tests.app.server.running_server import CHAT, JSON, RunningServer, chat_body
 
 SLOW_READER_SECONDS = 1.0
@@ -30,6 +33,17 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
         for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
     assert kept.ask("/nowhere", headers={}).status == 401
+
+
+def test_a_key_that_is_no_utf_8_is_sent_and_compared_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[bytes, bytes]] = []
+    monkeypatch.setattr("httpx2.Client", lambda **given: sent.append(given["headers"]))
+    ServerClient("http://localhost:1", "k\udcff")
+    assert sent == [{b"authorization": b"Bearer k\xff"}]
+    scope, check = {"path": "/v1/models", "method": "GET"}, key_check("k\udcff")
+    check(scope, Headers(raw=[*sent[0].items()]))
+    with pytest.raises(Problem, match="wrong"):
+        check(scope, Headers(raw=[(b"authorization", b"Bearer k")]))
 
 
 @pytest.mark.parametrize(
