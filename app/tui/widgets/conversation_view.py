@@ -77,7 +77,8 @@ class ConversationView:
         self._below.show()
 
     def show_marks(self, marks: bool) -> None:
-        self.marks = self._below.legend.display = marks
+        self.marks = marks
+        self._below.legend.set_class(not marks, "-off")
         for answer in self._transcript.query(Answer):
             answer.marks = marks
 

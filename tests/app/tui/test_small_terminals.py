@@ -68,6 +68,19 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
+async def test_marks_are_explained_where_there_is_room_and_take_no_line_of_a_low_terminal(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.ask(LONG)
+        await chat.press("f3")
+        await chat.until(lambda: chat.app.chat.view.marks)
+        await chat.pilot.pause()
+        assert "bonus" not in chat.screen
+        await chat.pilot.resize_terminal(40, 24)
+        await chat.shows("accepted   bonus   plain")
+
+
 async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
