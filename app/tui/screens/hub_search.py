@@ -12,8 +12,8 @@ from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.field import Field
-from app.tui.widgets.item_list import ItemList
-from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, cut, drafted_by
+from app.tui.widgets.item_list import ItemList, column
+from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, drafted_by
 from models.errors import ModelsError
 from models.hub.search import search
 from models.pairs.folder import MODEL
@@ -116,12 +116,12 @@ def _row(model: HubModel, name: int, width: int) -> Content:
     repo = one_line(found.repo)
     if len(repo) > name:
         repo = repo.split("/")[-1]  # what tells a model's sizes and quantisations apart comes last
-    line = f"{cut(repo, name):<{name}} {size_text(found.bytes) if found.bytes else '?':>9}"
+    line = f"{column(repo, name)} {size_text(found.bytes) if found.bytes else '?':>9}"
     if width < WIDE:
         return Content.styled(line, BAR_STYLES[fit.verdict] if fit and fit.verdict != "fits" else "")
     draft = "yes" if any(drafter.kind == MODEL for drafter in model.drafters) else "-"
     line += f" {found.downloads:>10,} {draft:<6} "
-    licence = f" {cut(one_line(found.licence), 15):<15}" if width >= WITH_LICENCE else ""
+    licence = f" {column(found.licence, 15)}" if width >= WITH_LICENCE else ""
     style = "$text-muted" if fit and fit.verdict == "does not fit" else ""
     return Content.assemble(
         (line, style), (f"{verdict:<12}", BAR_STYLES[fit.verdict] if fit else ""), (licence, style)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Literal
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -18,7 +19,7 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.field import Field
 from app.tui.widgets.found_words import with_found
-from app.tui.widgets.item_list import ItemList
+from app.tui.widgets.item_list import ItemList, column
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -217,10 +218,9 @@ def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
     when = when_text(row.chat.changed, time)
     facts = when
     if width >= WIDE:
-        pair = Content(one_line(row.pair)).truncate(PAIR, ellipsis=True).plain
-        facts = f"{row.messages:>{COUNT}}  {pair:<{PAIR}}{when:>{WHEN}}"
+        facts = f"{row.messages:>{COUNT}}  {column(row.pair, PAIR)}{when:>{WHEN}}"
     title = f"{'▢ ' if row.chat.archived else ''}{one_line(row.chat.title) or '(no title)'}"
-    room = max(10, width - len(facts) - 2)
+    room = max(10, width - cell_len(facts) - 2)
     line = with_found(Content.styled(title, "bold"), words).truncate(room, ellipsis=True, pad=True)
     parts = [Content.assemble(line, "  ", (facts, "$text-muted"))]
     if row.excerpt:

@@ -1,6 +1,9 @@
-"""A list that keeps its highlighted item in view."""
+"""A list that keeps its highlighted item in view, and the columns of its rows."""
 
+from textual.content import Content
 from textual.widgets import OptionList
+
+from app.shell.printable import one_line
 
 
 class ItemList(OptionList):
@@ -12,3 +15,8 @@ class ItemList(OptionList):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.scroll_to_highlight)
+
+
+def column(text: str, cells: int) -> str:
+    """A text in one line of exactly so many cells; a longer one ends with `…`."""
+    return Content(one_line(text)).truncate(cells, ellipsis=True, pad=True).plain

@@ -7,7 +7,8 @@ from textual.content import Content
 from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row, made_here
 from app.chat.pull_queue import PullJob
 from app.shell.number_text import bar
-from app.shell.printable import one_line, printable
+from app.shell.printable import one_line
+from app.tui.widgets.item_list import column
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.fit import Fit, Verdict
@@ -40,18 +41,18 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
     size = size_text(pair.download_bytes) if pair.download_bytes else "here"
     if width < WIDE:
-        text = f"{cut(pair.name, 17):<17} {size:>7} {SHORT_STATES.get(state, state)}"
-        return Content.styled(printable(text), style)
+        text = f"{column(pair.name, 17)} {size:>7} {SHORT_STATES.get(state, state)}"
+        return Content.styled(text, style)
     mark = " " if pair.verified else "?"
     memory = memory_bar(facts.fit) if facts.fit else Content(" " * 14)
-    before = printable(f"{cut(pair.name, 18):<18} {size:>8}{mark} ")
+    before = f"{column(pair.name, 18)} {size:>8}{mark} "
     kinds = ", ".join(dict.fromkeys(drafter.kind for drafter in facts.drafters))
-    after = f" {state:<13} {cut(kinds, 14):<14}"
+    after = f" {state:<13} {column(kinds, 14)}"
     if predicts:
         after += f" {_speeds(facts):<14}"
     if width >= WITH_LICENCE:
-        after += f" {cut(pair.licence, 28)}"
-    return Content.assemble((before, style), memory, (printable(after), style))
+        after += f" {column(pair.licence, 28).rstrip()}"
+    return Content.assemble((before, style), memory, (after, style))
 
 
 def about(facts: Facts) -> Content:
@@ -95,7 +96,3 @@ def _speeds(facts: Facts) -> str:
     if facts.pair.draft is None and not heads:
         return f"{expected.plain:.0f}"
     return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"
-
-
-def cut(text: str, cells: int) -> str:
-    return text if len(text) <= cells else f"{text[: cells - 1]}…"

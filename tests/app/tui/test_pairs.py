@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 from textual.widgets import Input, OptionList, Static
 
 from app.chat.pair_facts import Facts, details
@@ -136,6 +137,21 @@ def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source()
     facts = Facts(pair, False, 0, expected=expect(pair, find_chip("M4 Pro")))
     assert " → " in str(row(facts, "fits", width=120, predicts=True))
     assert "not measured" in details(facts) and " to " in details(facts)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_wide_name_moves_no_column(width: int) -> None:
+    pair = find("qwen3-8b")
+    drawn = (
+        row(
+            Facts(replace(pair, name=name), False, 0, Fit("fits", "", 0.1)),
+            "fits",
+            width=width,
+            predicts=False,
+        )
+        for name in ("some-model", "模型目录", "模型目录测试很长的名字")
+    )
+    assert len({cell_len(line.plain) for line in drawn}) == 1
 
 
 def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +13,7 @@ from textual.widgets import Input, OptionList, Static
 
 from app.chat.saved_chats import SavedChats
 from app.history.records import ChatRow
+from app.shell.number_text import when_text
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
@@ -26,6 +28,16 @@ from tests.app.tui.test_transcript import long_chat
 async def open_list(opened: OpenedChat) -> SessionsScreen:
     await opened.press("f6")
     return await opened.reached(SessionsScreen)
+
+
+async def test_a_pair_with_a_wide_name_cuts_no_time_off(open_chat: OpenChat, tmp_path: Path) -> None:
+    wide = answer("a1", "p1")
+    assert wide.facts is not None
+    wide = replace(wide, facts=replace(wide.facts, pair="模型目录测试很长的名字"))
+    put(tmp_path, (chat("c1", "One", 10.0, leaf="a1"), [prompt("p1", "one"), wide]))
+    async with open_chat(size=(80, 24)) as opened:
+        await open_list(opened)
+        await opened.shows("模型目录测试很 …", when_text(10.0, time.time()))
 
 
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
