@@ -1,6 +1,5 @@
 """OpenAI's batch files: a request per line in, an answer per line out, intact after a kill at any time."""
 
-import codecs
 import errno
 import fcntl
 import json
@@ -14,6 +13,10 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.prompt_source import read_text
+
+LARGEST = 2**30
+"""Bytes of requests."""
 
 
 class BatchRequest(BaseModel):
@@ -29,12 +32,8 @@ class BatchRequest(BaseModel):
 
 def read_requests(file: Path) -> list[BatchRequest]:
     """The file's requests in order; BadInput names the first invalid line."""
-    try:
-        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}.") from error
     requests: dict[str, BatchRequest] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(file, LARGEST).split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -204,6 +204,14 @@ def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_a_device_that_never_ends_is_not_read_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.server.batch_file.LARGEST", 2**20)
+    assert main(["batch", "/dev/zero", str(tmp_path / "out.jsonl")]) == 2
+    assert "/dev/zero is larger than 1 MB" in capfd.readouterr().err
+
+
 @pytest.mark.usefixtures("threaded")
 def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
