@@ -176,7 +176,8 @@ class SavedChats:
         """Open a chat by the beginning of its id, or the `last` one."""
         found = await self._last() if name == "last" else await self._ask(lambda h: h.find(name))
         if found is None:
-            raise BadInput("There is no other chat yet.")
+            archive = self._fill_in("{sessions.archived} in it shows the archive.")
+            raise BadInput(f"The list of chats has no other one. {archive}")
         if self._is_in_view(found):  # what is being written is not all saved
             raise BadInput(f"'{found.title}' is open already.")
         chat = self._chat

@@ -49,6 +49,15 @@ def texts(opened: OpenedChat) -> list[str]:
     ]
 
 
+async def test_with_archived_chats_alone_the_last_one_is_said_to_be_in_the_archive(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, (replace(OLD[0], archived=True), OLD[1]))
+    async with open_chat() as opened:
+        await opened.type("/resume last")
+        await opened.noticed("The list of chats has no other one. v in it shows the archive.")
+
+
 async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
