@@ -4,6 +4,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
+from app.history.tree import MessageTree
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.unsaved import UnsavedScreen
 from tests.app.tui.chat_driver import OpenChat
@@ -115,5 +116,6 @@ async def test_a_history_removed_under_a_chat_begins_anew_with_all_of_it(
             file.unlink()
         await opened.ask("echo")
         await opened.noticed("was moved or removed")
-    ((_, messages),) = saved(tmp_path)
-    assert [message.text for message in messages[:3]] == ["hello", TEXT, "echo"]
+    ((chat, messages),) = saved(tmp_path)
+    path = MessageTree(messages).path(chat.leaf)
+    assert [message.text for message in path[:3]] == ["hello", TEXT, "echo"]
