@@ -172,7 +172,7 @@ class MeasuredApp(ChatApp):
     async def _answered(self, prompt: str = PROMPT) -> dict[str, Any]:
         self.chat.state.clear()
         self.chat.state.send(prompt)
-        await _until(lambda: bool(self.chat.state.running and self.chat.state.running.text))
+        await _until(lambda: bool(self.chat.state.running and self.chat.state.running.log.text))
         wall, used = time.monotonic(), time.process_time()
         # Polled slowly: two hundred times a second takes a percent of a core.
         await _until(lambda: self.chat.state.running is None, every=0.1)
