@@ -20,16 +20,15 @@ from app.engine.events import Mark, Piece, append, text_of
 from app.engine.thinking import thought_of
 from app.shell.printable import printable
 from app.tui.widgets.item_line import SEPARATOR
-from app.tui.widgets.markdown_blocks import MARKDOWN_CLASSES
 from app.tui.widgets.markdown_lines import MarkdownLines
 from app.tui.widgets.message import Message
 from app.tui.widgets.notices import copy
+from app.tui.widgets.token_text import ACCEPTED, OWN
 from app.tui.widgets.wrapping import Line, Run, Styles
 
-MARK_CLASSES: dict[Mark, str] = {"accepted": "mark--accepted", "bonus": "mark--bonus"}
-"""Component classes; chat.tcss gives accepted text an underline and slants bonus text."""
+MARKS: dict[Mark, str] = {"accepted": ACCEPTED, "bonus": OWN}
 
-STATS, THOUGHT, SELECTED = "answer--stats", "answer--thought", "screen--selection"
+STATS, THOUGHT, SELECTED = "$text-muted", "italic $text-muted", "screen--selection"
 
 SHARE = 1 / 24
 """Largest share of a core for laying out a growing answer: a long table is drawn less often."""
@@ -38,8 +37,6 @@ SHORTEST_PAUSE = 0.001
 
 class Answer(Message):
     """Markdown, with or without marked tokens, and a line of numbers below. Its thought is folded."""
-
-    COMPONENT_CLASSES = {*MARK_CLASSES.values(), *MARKDOWN_CLASSES, STATS, THOUGHT}
 
     marks: reactive[bool] = reactive(False, init=False)
     unfolded: reactive[bool] = reactive(False, init=False)
@@ -214,24 +211,21 @@ class Answer(Message):
     def _with_mark(self, run: Run) -> list[Run]:
         """Mark a run, but not the blanks at its ends, which would be underlined."""
         mark = self.pieces[min(bisect_right(self._mark_ends, run.at), len(self.pieces) - 1)].mark
-        if mark not in MARK_CLASSES:
+        if mark not in MARKS:
             return [run]
-        text, styles = run.text, (*run.styles, MARK_CLASSES[mark])
+        text, styles = run.text, (*run.styles, MARKS[mark])
         parts = run.split(len(text) - len(text.lstrip(" ")), len(text.rstrip(" ")))
         return [part._replace(styles=styles) if part.text.strip(" ") else part for part in parts]
 
     def _style(self, styles: Styles) -> Style:
         if styles not in self._styles:
-            names = [name for name in styles if name in MARKDOWN_CLASSES or name in (STATS, THOUGHT)]
-            visual, click = self.get_visual_style(*names), Style()
+            visual, click = self.visual_style, Style()
             for name in styles:
                 if name.startswith("@"):
                     click = Style.from_meta({"@click": name[1:]})
                 elif name == SELECTED:
                     visual += VisualStyle.from_styles(self.screen.get_component_styles(name))
-                elif name in MARK_CLASSES.values():
-                    visual += self.get_visual_style(name, partial=True)
-                elif name not in names:
+                else:
                     visual += self.app.stylesheet.parse_style(name)
             self._styles[styles] = visual.rich_style + click
         return self._styles[styles]

@@ -22,15 +22,6 @@ class KeyLine(Static):
 
     app: Program
     ALLOW_SELECT = False
-    DEFAULT_CSS = """
-    KeyLine {
-        dock: bottom;
-        height: 1;
-        text-wrap: nowrap;
-        color: $footer-description-foreground;
-        background: $footer-background;
-    }
-    """
 
     def __init__(self, applies: Callable[[str], bool]) -> None:
         """`applies`: whether an action of the screen is offered now."""

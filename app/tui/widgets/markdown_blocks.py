@@ -20,14 +20,14 @@ PARSER = (
     .disable(["reference", "lheading", "text_join"])
 )
 
-BULLET, CODE, LINK, QUOTE, RULE, URL = STYLES = tuple(
-    f"markdown--{name}" for name in ("bullet", "code", "link", "quote", "rule", "url")
-)
-BLOCK, CORNER, TITLE = BLOCK_STYLES = ("markdown--block", "markdown--block-corner", "markdown--block-title")
-INLINE = {node: f"markdown--{node}" for node in ("em", "s", "strong")} | {"th": "markdown--strong"}
-HEADINGS = {f"h{level}": f"markdown--h{level}" for level in range(1, 7)}
-MARKDOWN_CLASSES = {*STYLES, *BLOCK_STYLES, *INLINE.values(), *HEADINGS.values()}
-"""Component classes; chat.tcss colours them."""
+BULLET = QUOTE = "$text-primary"
+CODE = "$text-secondary on $surface"
+LINK = "underline"
+RULE = URL = "$text-muted"
+BLOCK, CORNER, TITLE = "on $surface", "$text-primary on $surface", "$text-muted on $surface"
+INLINE = {"em": "italic", "s": "strike", "strong": "bold", "th": "bold"}
+HEADINGS = {"h1": "bold $text-primary", "h2": "bold $text-primary"}
+"""The others are bold."""
 
 _LISTS = ("bullet_list", "ordered_list")
 _COPY = " copy "
@@ -99,7 +99,7 @@ class Page:
             case "hr":
                 return [(Run("─" * width, (RULE,)),)]
             case "heading":
-                return wrapped(self._inline(node, (*self._styles, HEADINGS[node.tag])), width)
+                return wrapped(self._inline(node, (*self._styles, HEADINGS.get(node.tag, "bold"))), width)
             case _:
                 return wrapped(self._inline(node, self._styles), width)
 

@@ -7,7 +7,6 @@ from operator import itemgetter
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Digits, Static
 
@@ -85,9 +84,6 @@ class Bars(Widget):
         through = next(ended, self._token_limit)
         plain, drafted = (runner.tokens_at(now) / through for runner in runners)
         return plain, drafted
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return 2
 
     def render(self) -> Content:
         room = max(1, self.size.width - LABEL - SPEED)

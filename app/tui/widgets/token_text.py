@@ -6,9 +6,9 @@ from app.engine.events import DraftRound
 from app.shell.number_text import counted
 from app.shell.printable import printable
 
-ACCEPTED = "$text-success underline"
+ACCEPTED, OWN = "$text-success underline", "$text-warning italic"
+"""Styles with second cues beside colour: underline, slant."""
 REJECTED = "$text-error"
-OWN = "$text-warning italic"
 
 _SIGNS = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
 

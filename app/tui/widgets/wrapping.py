@@ -12,7 +12,7 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 Styles = tuple[str, ...]
-"""Component classes, styles, and an action with an @ in front; a later one wins."""
+"""Styles as in markup, and an action with an @ in front; a later one wins."""
 
 
 class Run(NamedTuple):

@@ -34,7 +34,7 @@ After **it**, a long sentence is broken in two lines."""
 
 
 class Growing(App[None]):
-    CSS = ".mark--accepted { text-style: underline; } Answer { height: auto; }"
+    CSS = "Answer { height: auto; }"
 
     def compose(self) -> ComposeResult:
         yield Answer(marks=True, growing=True)
