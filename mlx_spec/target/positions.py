@@ -30,6 +30,7 @@ def place_rows(model: nn.Module) -> None:
     """Wrap each rotary embedding of a model, in place; once is enough."""
     for _, parent in model.named_modules():
         for name, child in list(parent.items()):
-            wrapped = isinstance(child, RowRope) or isinstance(parent, RowRope)
-            if isinstance(child, nn.Module) and "rope" in type(child).__name__.lower() and not wrapped:
+            named = isinstance(child, nn.Module) and "rope" in type(child).__name__.lower()
+            # One with parts of its own is an attention, or wrapped already.
+            if named and not child.children() and not isinstance(parent, RowRope):
                 setattr(parent, name, RowRope(child))

@@ -13,6 +13,7 @@ from mlx_spec.target.cache import Buffer
 from mlx_spec.target.view import View
 from mlx_spec.verify.walk import walk
 from tests.mlx_spec.grid import grid
+from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching
 from tests.mlx_spec.tiny_models import (
     ARCHITECTURES,
@@ -57,6 +58,15 @@ def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
     for length, count in ((5, 22), (40, 10)):
         ids, options = prompt(length, 3), {"max_tokens": count, "seed": 4, "temperature": temperature}
         assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
+
+
+@pytest.mark.parametrize("name", ["phixtral"])
+def test_an_attention_named_after_rope_and_one_that_reads_single_texts_take_trees(name):
+    target = build(name)
+    engine = Engine(target, [Branching(target, SHAPES["binary"])], context_limit=400)
+    rounds = list(engine.generate(prompt(9, 1), Options(max_tokens=12, **TREE)))
+    assert tokens(rounds) == reference(target, prompt(9, 1), 12)
+    assert any(r.accepted for r in rounds) and engine.target.trees
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
