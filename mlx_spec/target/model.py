@@ -86,7 +86,7 @@ class Model(ReadTexts):
 
     def allow_trees(self) -> None:
         """Set `trees`: whether its code can place the rows of a tree."""
-        if self.batches and not self.trees:
+        if self.lazy and not self.trees:
             place_rows(self.model)
             self.trees = self._probe.trees()
 

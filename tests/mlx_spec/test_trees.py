@@ -60,7 +60,7 @@ def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
         assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
 
 
-@pytest.mark.parametrize("name", ["phixtral"])
+@pytest.mark.parametrize("name", ["phixtral", "gemma2"])
 def test_an_attention_named_after_rope_and_one_that_reads_single_texts_take_trees(name):
     target = build(name)
     engine = Engine(target, [Branching(target, SHAPES["binary"])], context_limit=400)
