@@ -99,12 +99,12 @@ def test_a_token_is_found_whole_where_llama_cpp_finds_it_and_rows_without_one_ha
         assert sorted(tokenizer.get_vocab().values()) == list(range(TOKENS.index("Ġworld") + 1))
 
 
-def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_turn_too(tmp_path):
+def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_turn_or_of_a_text_too(tmp_path):
     file = tmp_path / "model.gguf"
     write_gguf(file, "llama", Kind.Q8_0)
     pair = load(resolve(target=str(file), draft=str(file)))
     assert pair.spec.name == "model" and pair.context_limit == 64
-    assert {TOKENS[i] for i in pair.stop_tokens} == {"<|end|>", "<turn>", "<end_of_turn>"}
+    assert {TOKENS[i] for i in pair.stop_tokens} == {"<|end|>", "<turn>", "<end_of_turn>", "<|endoftext|>"}
     plain, drafted = (
         text(pair.engine, [5, 6, 7], max_tokens=12, drafter=drafter) for drafter in ("none", "model")
     )

@@ -16,7 +16,7 @@ from models.load.gguf import ARCHITECTURES, NAMES
 
 MERGES = ["h e", "l l", "ll o", "he llo", "Ġ w"]
 TOKENS = [*bytes_to_unicode().values(), *(merge.replace(" ", "") for merge in MERGES), "<|start|>", "<|end|>"]
-TOKENS += ["<turn>", "<end_of_turn>", "<｜User｜>", "Ġworld"]
+TOKENS += ["<turn>", "<end_of_turn>", "<|endoftext|>", "<｜User｜>", "Ġworld"]
 TOKENS += [f"[PAD{i}]" for i in range(len(TOKENS), 288)]
 SHAPE: dict[str, Any] = {
     "hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 128, "num_attention_heads": 2,
