@@ -25,7 +25,7 @@ from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import drafter_source, kind_of
+from models.pairs.folder import check_drafter, drafter_source
 from models.pairs.pair import PairSpec, check_bits
 from models.pairs.resolve import resolve
 
@@ -196,7 +196,7 @@ def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """The folders among the values of `--drafter`, and all drafter names, the folders' kinds included."""
     folders = tuple(text for text in given if _is_folder(text))
     names = [text for text in given if text not in folders]
-    names += [kind_of(Path(drafter_source(folder).repo)) for folder in folders]
+    names += [check_drafter(Path(drafter_source(folder).repo)) for folder in folders]
     return folders, DRAFTER.read("+".join(names)) if names else ""
 
 

@@ -29,7 +29,7 @@ from models.load.tokenizers import read_tokenizer
 from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_made_for
-from models.pairs.folder import INDEX, check_config, check_folder, check_target, folder_kind, read_json
+from models.pairs.folder import INDEX, check_config, check_folder, check_target, folder_kind, read_config
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
@@ -140,7 +140,7 @@ class Job:
         if repository := self.repositories.get(source):
             self._small_file(repository, "config.json")
         folder = repository.folder if repository else find_folder(source)
-        return (read_json(folder / "config.json") or {}) if folder and folder.is_dir() else {}
+        return read_config(folder) if folder else {}
 
     def _small_file(self, repository: Repository, name: str) -> None:
         for file in repository.files:
@@ -187,7 +187,7 @@ class Job:
             }
             folders = [stack.enter_context(small_files(folder)) for folder in models.values()]
             for source, folder in zip(models, folders, strict=True):
-                check_architecture(read_json(folder / "config.json") or {}, str(source))
+                check_architecture(read_config(folder), str(source))
             if len(folders) == 2:
                 self.notes = translation(folders[0], folders[1], fitting_draft(self.sources[0]))[1]
             try:  # translation() does not read tokenizers whose files are the same

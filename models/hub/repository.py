@@ -15,7 +15,7 @@ from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
-from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_json
+from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_config
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -82,7 +82,7 @@ class Repository:
     def check_small(self) -> None:
         """Raise BadChoice for a model without a tokenizer or a drafter of an unknown family. Needs its
         config.json in the cache."""
-        config = read_json(self.folder / "config.json") or {}
+        config = read_config(self.folder)
         check_kind(config, str(self.source))
         has_tokenizer = any(file.name in TOKENIZER_FILES for file in self.files)
         if config_kind(config) in DRAFT_MODELS and not has_tokenizer:

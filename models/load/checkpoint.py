@@ -20,7 +20,7 @@ from models.load.configuration import rope_settings
 from models.load.gguf import unpack
 from models.load.ranks import split
 from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
-from models.pairs.folder import bytes_by_dtype, check_config, read_json
+from models.pairs.folder import bytes_by_dtype, check_config, read_config
 
 KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
 
@@ -39,23 +39,26 @@ class Checkpoint:
 
     @property
     def config(self) -> dict[str, Any]:
-        return read_json(self.folder / "config.json") or {}
+        return read_config(self.folder)
 
-    def weight_bytes(self, *, as_float32: bool) -> int:
+    def weight_bytes(self) -> int:
         """Bytes of the weights in memory."""
         stored = bytes_by_dtype(self.folder) if self.weights is None else Counter[str]()
         for array in (self.weights or {}).values():
             stored[KINDS[array.dtype]] += array.nbytes
-        if as_float32:
+        if on_cpu():
             stored["U32"] = stored["U32"] * 32 // (self.config.get("quantization") or {}).get("bits", 32)
             stored["F16"] *= 2
             stored["BF16"] *= 2
         return stored.total()
 
-    def load(self, *, as_float32: bool, ranks: Ranks | None = None) -> tuple[nn.Module, dict[str, Any]]:
+    def load(
+        self, *, as_float32: bool = False, ranks: Ranks | None = None
+    ) -> tuple[nn.Module, dict[str, Any]]:
         """The model with its weights in memory, and its config.
 
         Args:
+            as_float32: with float32 weights, as always on a CPU.
             ranks: load this rank's part of the model; None: the whole model.
 
         Raises:
@@ -68,7 +71,7 @@ class Checkpoint:
             )
             if self.weights is not None:
                 model.load_weights(list(self.weights.items()))
-            if as_float32:
+            if as_float32 or on_cpu():
                 model.set_dtype(mx.float32)  # before dequantizing, else it rounds to float16
                 model = dequantize_model(model)
                 model.set_dtype(mx.float32)  # MXFP4 was made bfloat16

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import BadChoice
+from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import check_config
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length",
@@ -47,7 +48,7 @@ def context_limit(config: dict[str, Any]) -> int:
     YaRN scaling multiplies the limit; other RoPE scalings are already included in the named limit. Without a
     named limit the architecture's default holds, or 4096 if that is unknown too.
     """
-    text = config | (config.get("text_config") or {})
+    text = text_settings(config)
     limit = _named_limit(text) or _default_limit(str(text.get("model_type"))) or _UNKNOWN_LIMIT
     scaling = text.get("rope_scaling") or {}
     if "yarn" not in (scaling.get("type"), scaling.get("rope_type")):
@@ -64,7 +65,7 @@ def _is_module(kind: str) -> bool:
     return "/" not in kind and (folder / f"{kind}.py").is_file()
 
 
-def _named_limit(values: dict[str, Any]) -> int | None:
+def _named_limit(values: Mapping[str, Any]) -> int | None:
     found = (values.get(key) for key in _LIMITS)
     return next((value for value in found if isinstance(value, int) and value > 0), None)
 

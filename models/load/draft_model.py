@@ -9,7 +9,7 @@ from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from models.errors import BrokenFiles
-from models.load.checkpoint import on_cpu, opened
+from models.load.checkpoint import opened
 from models.load.configuration import context_limit
 from models.load.translation import Translation
 
@@ -17,7 +17,7 @@ from models.load.translation import Translation
 def load_model(folder: Path, target: nn.Module, config: dict[str, Any]) -> ModelDrafter:
     """Load the draft model in a folder; `target` and `config` are unused."""
     with opened(folder) as files:
-        return model_drafter(*files.load(as_float32=on_cpu()))
+        return model_drafter(*files.load())
 
 
 def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:

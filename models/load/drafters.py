@@ -18,7 +18,7 @@ from mlx_spec.drafters.peagle import PEagleDrafter
 from mlx_spec.errors import SpecError
 from models.errors import BadChoice, MachineTrouble, ModelsError
 from models.load.assistant import assistant_head
-from models.load.checkpoint import Checkpoint, on_cpu, trouble
+from models.load.checkpoint import Checkpoint, trouble
 from models.load.dflash import dflash_head
 from models.load.draft_model import load_model
 from models.load.eagle import eagle_head
@@ -28,7 +28,7 @@ from models.load.medusa import medusa_head
 from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
 from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, MODEL, PARD
-from models.pairs.folder import drafter_source, kind_of
+from models.pairs.folder import drafter_source, folder_kind
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -74,7 +74,7 @@ def load_drafters(
     Raises:
         ModelsError: a drafter named in the pair does not fit, or cannot be read.
     """
-    named = {kind_of(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
+    named = {folder_kind(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
     own, notes = own_drafters(spec.target)
     config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
@@ -103,7 +103,7 @@ def with_bits(config: dict[str, Any], bits: int | None) -> dict[str, Any]:
 
 def _take(folder: Path, room: int) -> int:
     """The room left after a drafter's weights; MachineTrouble if they need more."""
-    needed = Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu())
+    needed = Checkpoint(folder, folder).weight_bytes()
     if needed > room:
         raise MachineTrouble(f"it needs {size_text(needed)} of memory, and {size_text(room)} are left.")
     return room - needed
@@ -113,10 +113,8 @@ def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -
     """Load the drafter in a folder.
 
     Raises:
-        ModelsError: it does not fit the target, cannot be read, or is of an unsupported kind.
+        ModelsError: it does not fit the target, or cannot be read.
     """
-    if kind not in LOADERS:
-        raise BadChoice(f"{folder} holds a drafter of the kind {kind}, which this version cannot load.")
     try:
         drafter: Drafter = LOADERS[kind](folder, target, config)
     except SpecError as error:

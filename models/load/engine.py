@@ -92,9 +92,9 @@ def _load(
         between, more = translation(first.folder, files[-1].folder, fitting_draft(spec.target))
         notes += more
     heads = [Checkpoint(Path(source.repo), Path(source.repo)) for source in spec.drafters]
-    room = check_memory([*files, *heads], capacity(), as_float32=on_cpu(), macs=ranks.size if ranks else 1)
+    room = check_memory([*files, *heads], macs=ranks.size if ranks else 1)
     maybe_set_recommended_wired_limit()
-    target, config = first.load(as_float32=on_cpu(), ranks=ranks)
+    target, config = first.load(ranks=ranks)
     tokenizer = first.tokenizer(config)
     # Lookup first: it costs nothing. A draft model replaces recycling and lookahead, which predict worse.
     drafters: list[Drafter] = [LookupDrafter()]
@@ -107,7 +107,7 @@ def _load(
     if stores:
         drafters.append(GroundedDrafter(stores))
     if spec.draft is not None:
-        draft, draft_config = files[-1].load(as_float32=on_cpu())
+        draft, draft_config = files[-1].load()
         if between is not None:
             if spec.draft_head is not None:
                 raise BadChoice("--draft-head is for a draft of the target's own tokenizer. Leave it out.")
@@ -149,22 +149,22 @@ def frequent_tokens(tokenizer: TokenizerWrapper, count: int) -> list[int]:
     return sorted(first | set(tokenizer.get_added_vocab().values()))
 
 
-def check_memory(files: Sequence[Checkpoint], capacity: int, *, as_float32: bool, macs: int = 1) -> int:
-    """Bytes of `capacity` left after the weights. MachineTrouble if they need more, before they are read: on
-    running out of memory the system kills the program without a message.
+def check_memory(files: Sequence[Checkpoint], macs: int = 1) -> int:
+    """Bytes left after the weights. MachineTrouble if they need more, before they are read: on running out of
+    memory the system kills the program without a message.
 
     Args:
         files: the target first, which the Macs share.
     """
-    target, *others = (each.weight_bytes(as_float32=as_float32) for each in files)
-    needed = target // macs + sum(others)
-    if needed > capacity:
-        why = " as float32, which they become without Metal" if as_float32 else ""
+    target, *others = (each.weight_bytes() for each in files)
+    needed, usable = target // macs + sum(others), capacity()
+    if needed > usable:
+        why = " as float32, which they become without Metal" if on_cpu() else ""
         raise MachineTrouble(
-            f"The weights need {size_text(needed)} of memory{why}, and {size_text(capacity)} can be used. "
+            f"The weights need {size_text(needed)} of memory{why}, and {size_text(usable)} can be used. "
             "Choose a smaller pair: `mlx-spec pairs` says what fits."
         )
-    return capacity - needed
+    return usable - needed
 
 
 def capacity() -> int:

@@ -20,7 +20,8 @@ from models.load.gguf_tokenizer import tokenizer_of
 
 ROPE_FACTORS = "rope_freqs.weight"
 """By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
-ENDS = ("<end_of_turn>", "<eos>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>", "<|endoftext|>")
+ENDS = ("<end_of_turn>", "<eos>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>",
+        "<|endoftext|>")  # fmt: skip
 """Tokens that end an answer or a text, known to llama.cpp by their names. Of those that a model's
 generation_config.json lists, a file names one or two."""
 

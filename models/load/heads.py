@@ -18,7 +18,7 @@ from mlx_spec.drafters.head import Head
 from models.errors import BrokenFiles
 from models.load.checkpoint import on_cpu
 from models.load.configuration import rope_settings
-from models.pairs.folder import read_json, weight_files
+from models.pairs.folder import read_config, weight_files
 
 GROUP = 64
 """Weights that share a scale."""
@@ -56,7 +56,7 @@ def load_head(
         BrokenFiles: a file, setting or tensor is missing or damaged.
         UnsupportedModel: the head was made for another target, or has parts that are not supported.
     """
-    config = read_json(folder / "config.json") or {}
+    config = read_config(folder)
     weights: Weights = {}
     for file in weight_files(folder):
         weights |= mx.load(str(file))  # type: ignore[operator]

@@ -12,7 +12,7 @@ from mlx_spec.drafters.layer_skip import CANDIDATE, LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.files import atomic_write
-from models.pairs.folder import read_json
+from models.pairs.folder import read_config
 
 LAYER_SKIP = "layer_skip"
 
@@ -37,7 +37,7 @@ def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> 
         BrokenFiles: config.json is damaged.
         UnsupportedModel: the target has no such layers, or its layers cannot be skipped.
     """
-    values = read_json(folder / "config.json") or {}
+    values = read_config(folder)
     try:
         layers = [int(layer) for layer in values["layers"]]
         acceptance = float(values.get("acceptance", [CANDIDATE.prior])[0])  # missing if written by hand

@@ -13,6 +13,7 @@ import mlx.nn as nn
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.load.heads import Config, Weights, layer_of, size, text_model
+from models.pairs.drafter_kinds import text_settings
 from models.pairs.original_mtp import COPIES
 
 _TARGETS = ("qwen3_next", "qwen3_5", "qwen3_5_moe", "glm4_moe", "glm4_moe_lite", "deepseek_v3")
@@ -47,8 +48,7 @@ def mtp_head(config: Config, weights: Weights, target: Any) -> MtpHead:
         own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
     weights.clear()
     weights |= own
-    inner = layer_of(config)
-    inner = {**inner, **(inner.get("text_config") or {})}
+    inner = text_settings(layer_of(config))
     if inner.get("mtp_use_dedicated_embeddings"):
         raise UnsupportedModel(
             "This layer has its own embeddings, which are not supported. Use another drafter."

@@ -20,6 +20,7 @@ from mlx_spec.ranks import SILENCE, Ranks
 from mlx_spec.shared import SharedEngine
 from mlx_spec.target.model import COMPILES
 from models.errors import BadChoice, MachineTrouble
+from models.pairs.drafter_kinds import text_settings
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 
@@ -95,7 +96,7 @@ def split(model: nn.Module, config: Mapping[str, Any], ranks: Ranks, path: Path)
             f"mlx-lm cannot split a model of type {config['model_type']} among several Macs ({path}). "
             "It can for llama, qwen2, qwen3, gpt_oss, deepseek_v3 and others."
         )
-    text = {**config, **(config.get("text_config") or {})}
+    text = text_settings(config)
     parts = gcd(*(text.get(name, 0) for name in HEADS))
     if parts % ranks.size:
         raise BadChoice(

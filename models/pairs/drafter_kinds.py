@@ -65,6 +65,12 @@ def check_made_for(config: Config, target: Config, where: str) -> None:
             )
 
 
+def text_settings(config: Config) -> Config:
+    """The config with the settings of the part that reads text, which some models nest."""
+    inner = config.get("text_config")
+    return {**config, **inner} if isinstance(inner, Mapping) else config
+
+
 def _sizes_of_target(config: Config) -> tuple[object, object]:
     """Tokens and width of hidden states of the target, by its own config.json or a head's."""
     inner = config.get("transformer_layer_config") or config.get("text_config")

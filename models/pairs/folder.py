@@ -39,7 +39,7 @@ _SHA1_LENGTH = 40
 
 def folder_kind(folder: Path) -> str:
     """`config_kind` of a folder; a GGUF file is a `model`."""
-    return config_kind(read_json(folder / "config.json") or {}) if folder.is_dir() else MODEL
+    return config_kind(read_config(folder))
 
 
 def check_target(folder: Path) -> None:
@@ -84,29 +84,23 @@ def drafter_source(text: str) -> Source:
     return Source(os.path.realpath(os.path.expanduser(text)))
 
 
-def kind_of(folder: Path) -> str:
+def check_drafter(folder: Path) -> str:
     """The kind of the drafter in a folder: `eagle`, `mtp`, `layer_skip`, `pard`, `model`, ...
 
     Raises:
         BadSource: no folder, no config.json, or an unknown kind.
-        BadChoice: a kind that cannot be loaded.
-        BrokenFiles: config.json cannot be read.
+        ModelsError: as `check_folder`.
     """
     if not os.path.isdir(folder):
         raise BadSource(f"There is no drafter folder {folder}. {_DRAFTER_WANTED}")
     config = read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
-    check_kind(config, str(folder))
     kind = config_kind(config)
-    if kind not in DRAFT_MODELS or any((folder / name).is_file() for name in TOKENIZER_FILES):
-        return kind
-    raise BadSource(f"config.json in {folder} tells no kind of drafter that is known here. {_DRAFTER_WANTED}")
-
-
-def check_drafter(folder: Path) -> str:
-    """The drafter's kind, after checking its files; raises as `kind_of` and `check_folder`."""
-    kind = kind_of(folder)
+    if kind in DRAFT_MODELS and not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise BadSource(
+            f"config.json in {folder} tells no kind of drafter that is known here. {_DRAFTER_WANTED}"
+        )
     check_folder(folder)
     return kind
 
@@ -210,10 +204,15 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """The file's JSON object; None if there is no file, BrokenFiles if it is not a JSON object."""
     try:
         return _json_object(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, OSError) as error:
         raise _broken(path, f"cannot be read as JSON ({error})") from error
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config.json of a folder; empty without one, as for a GGUF file. BrokenFiles as `read_json`."""
+    return read_json(folder / "config.json") or {}
 
 
 def is_checksum(name: str) -> bool:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import BrokenFiles, ModelsError
-from models.pairs.folder import INDEX, check_drafter, check_safetensors, read_json, tensor_names
-from models.pairs.own_drafters import target_name
+from models.pairs.drafter_kinds import text_settings
+from models.pairs.folder import INDEX, check_drafter, check_safetensors, read_config, read_json, tensor_names
+from models.pairs.own_drafters import facts_of, target_name
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder
 
@@ -26,7 +27,7 @@ _NAME = re.compile(r"(?:^|\.)mtp\.(?P<qwen>.+)|^model\.layers\.(?P<place>\d+)\.(
 
 def is_same_model(config: Config, target: Config) -> bool:
     """Whether a config.json is of the target's original, or of an unquantized conversion."""
-    own, theirs = _text(config), _text(target)
+    own, theirs = text_settings(config), text_settings(target)
     sizes = [own.get(size) for size in _SIZES]
     same = None not in sizes and sizes == [theirs.get(size) for size in _SIZES]
     return same and "quantization" not in config
@@ -35,7 +36,7 @@ def is_same_model(config: Config, target: Config) -> bool:
 def mtp_tensors(names: Iterable[str], config: Config) -> list[str]:
     """The MTP tensors among `names`, without copies of the target's: Qwen's are named `mtp.`, others are
     layers after the target's last one."""
-    layers, found = int(_text(config).get("num_hidden_layers", 0)), []
+    layers, found = int(text_settings(config).get("num_hidden_layers", 0)), []
     for name in names:
         match = _NAME.search(name)
         behind = match and (match["qwen"] or int(match["place"]) >= layers)
@@ -49,7 +50,7 @@ def mtp_files(folder: Path) -> dict[str, list[str]]:
 
     The files may not be downloaded yet.
     """
-    config, weights = read_json(folder / "config.json") or {}, folder / WEIGHTS
+    config, weights = read_config(folder), folder / WEIGHTS
     places = (read_json(folder / INDEX) or {}).get("weight_map")
     if not isinstance(places, dict):
         places = dict.fromkeys(tensor_names(weights) if weights.is_file() else (), weights.name)
@@ -69,8 +70,7 @@ def check_mtp(folder: Path) -> None:
 
 def is_original(draft: Path, target: Path) -> bool:
     """Whether `draft` is the target's original, with MTP layers."""
-    configs = [read_json(each / "config.json") or {} if each.is_dir() else {} for each in (draft, target)]
-    return is_same_model(*configs) and bool(mtp_files(draft))
+    return is_same_model(read_config(draft), read_config(target)) and bool(mtp_files(draft))
 
 
 def place_of(target: Source) -> Path:
@@ -82,15 +82,9 @@ def taken_from(target: Source, original: Source) -> Path | None:
     """The folder with the MTP layers extracted from this repository; None if there is none."""
     folder = place_of(target)
     try:
-        facts = (read_json(folder / "config.json") or {}).get("mlx_spec")
-        if isinstance(facts, dict) and facts.get("from") == str(original):
+        if facts_of(folder).get("from") == str(original):
             check_drafter(folder)
             return folder
     except ModelsError:
         pass
     return None
-
-
-def _text(config: Config) -> Config:
-    inner = config.get("text_config")
-    return {**config, **inner} if isinstance(inner, Mapping) else config

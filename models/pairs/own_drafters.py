@@ -6,7 +6,7 @@ from typing import Any
 
 from models.errors import BadChoice, ModelsError
 from models.pairs.catalogue import all_pairs
-from models.pairs.folder import check_drafter, read_json
+from models.pairs.folder import check_drafter, read_config
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 
@@ -30,7 +30,7 @@ def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
         try:
-            kind, facts = check_drafter(folder), _facts(folder)
+            kind, facts = check_drafter(folder), facts_of(folder)
             _check_target(facts, target)
             if facts.get("reads") != CHARACTERS:
                 found[kind] = folder
@@ -48,9 +48,9 @@ def _folders(name: str) -> Iterator[Path]:
         yield from sorted(folder for folder in own.iterdir() if not folder.name.startswith("."))
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    """What training noted in config.json."""
-    facts = (read_json(folder / "config.json") or {}).get("mlx_spec")
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What was noted in a drafter's config.json when it was made here."""
+    facts = read_config(folder).get("mlx_spec")
     return facts if isinstance(facts, dict) else {}
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from models.errors import BadSource
 from models.files import atomic_write, locked
 from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
-from models.pairs.folder import check_folder, read_json
+from models.pairs.drafter_kinds import text_settings
+from models.pairs.folder import check_folder, read_config
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import is_same_model
 from models.pairs.pair import PairSpec
@@ -59,9 +60,8 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         here = check_folder(folder) if is_installed(source) else 0
         download += 0 if source.is_local else to_come or here
         weights.append(here or to_come)
-        config = {} if folder.is_file() else read_json(folder / "config.json") or {}
-        configs.append(config)
-        caches += cache_bytes(config)
+        configs.append(read_config(folder))
+        caches += cache_bytes(configs[-1])
     # Of the target's original only a few layers draft, whatever the size of the files that hold them.
     original = spec.draft != spec.target and is_same_model(configs[-1], configs[0])
     if spec.draft is not None and not original and weights[0] <= weights[-1]:
@@ -114,7 +114,7 @@ def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> 
 
 def cache_bytes(config: dict[str, Any]) -> int:
     """Bytes of 16-bit keys and values at 4096 tokens; 0 if the config lacks the usual names."""
-    text = config.get("text_config") or config
+    text = text_settings(config)
 
     def number(name: str) -> int:
         found = text.get(name)

@@ -12,9 +12,9 @@ from typing import Any
 from models.errors import ModelsError
 from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft
 from models.pairs.drafter_kinds import MODEL, PARD
-from models.pairs.folder import check_folder, read_json
+from models.pairs.folder import check_folder, read_config
 from models.pairs.installed import find_folder, is_installed
-from models.pairs.own_drafters import own_drafters
+from models.pairs.own_drafters import facts_of, own_drafters
 from models.pairs.pair import Source
 from models.pairs.published import Layout, Published, Round, published_for
 from models.paths import shipped_drafters_folder
@@ -112,13 +112,11 @@ def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     target = model_of(pair.target, pair.quantization)
     for kind, folder in own_drafters(pair.target)[0].items():
         origin = "ships with the program" if shipped_drafters_folder() in folder.parents else "trained here"
-        config = read_json(folder / "config.json") or {}
-        facts = config.get("mlx_spec")
-        rates = facts.get("acceptance") if isinstance(facts, dict) else None
+        rates = facts_of(folder).get("acceptance")
         accepted = tuple(rates) if isinstance(rates, list) and all(type(r) is float for r in rates) else ()
         first, why = accepted[0] if accepted else None, _NO_RATES if chip else NO_CHIP
         found = FittingDrafter(kind, origin, True, check_folder(folder), accepted=first, why=why)
-        if chip and target and kind == EAGLE and accepted and (head := _head(config, accepted)):
+        if chip and target and kind == EAGLE and accepted and (head := _head(read_config(folder), accepted)):
             gain = predicted(head, target, chip, "drafted_error")
             if gain:
                 why = ": accepted on texts that its training left out, at temperature 0"

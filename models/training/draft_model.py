@@ -20,6 +20,7 @@ from models.errors import BadChoice
 from models.load.checkpoint import opened
 from models.load.heads import GROUP, llama_shape, quantize
 from models.load.tokenizers import check_folders
+from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, read_source
@@ -62,7 +63,7 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width:
     Raises:
         BadChoice: the model is not smaller than the target, or its width not a multiple of the head width.
     """
-    count = {**config, **(config.get("text_config") or {})}["num_hidden_layers"]
+    count = text_settings(config)["num_hidden_layers"]
     like = args_like(config, layers or max(1, min(LAYERS, count // 4)), vocab)
     whole, heads, head = like.hidden_size, like.num_attention_heads, like.head_dim or 1
     width = width or -(-whole // (2 * head)) * head

@@ -24,6 +24,7 @@ from models.errors import BadChoice
 from models.load.drafters import load_drafter
 from models.load.eagle import save_eagle
 from models.load.medusa import save_medusa
+from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import folder_kind
 
 HEADS, LAYERS = 4, 1
@@ -172,7 +173,7 @@ def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -
 
 def args_like(config: Mapping[str, Any], layers: int, vocab: int) -> ModelArgs:
     """The arguments of a Llama model with layers of the target's sizes; KeyError if its config lacks one."""
-    text = {**config, **(config.get("text_config") or {})}
+    text = text_settings(config)
     width, heads = text["hidden_size"], text["num_attention_heads"]
     return ModelArgs(
         model_type="llama",

@@ -13,8 +13,8 @@ from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
 from models.errors import MachineTrouble
 from models.files import put_back
-from models.load.checkpoint import on_cpu, opened
-from models.load.engine import capacity, check_memory
+from models.load.checkpoint import opened
+from models.load.engine import check_memory
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import target_name
@@ -35,8 +35,8 @@ class Workshop:
         self.spec, self.path = spec, installed_folder(spec.target, spec)
         check_target(self.path)
         with opened(self.path) as files:
-            check_memory([files], capacity(), as_float32=on_cpu())
-            self.target, self.config = files.load(as_float32=on_cpu())
+            check_memory([files])
+            self.target, self.config = files.load()
             self.tokenizer = files.tokenizer(self.config)
         self.name = target_name(spec.target)
         self.folder = own_drafters_folder() / self.name / kind

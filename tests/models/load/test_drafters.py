@@ -12,6 +12,7 @@ from mlx_spec.errors import UnsupportedModel
 from models.errors import BadChoice, ModelsError
 from models.load import drafters
 from models.load.engine import LoadedPair, load
+from models.pairs import drafter_kinds
 from models.pairs.pair import PairSpec
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
@@ -62,12 +63,8 @@ def test_drafters_named_beside_a_pair_draft_and_change_no_word(pair: tuple[Path,
     assert text == wanted and "eagle" in used and used <= {"eagle", "lookup"}
 
 
-def test_a_kind_that_is_not_loaded_yet_is_refused_by_name(
-    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(drafters.LOADERS, "eagle", raising=False)
-    with pytest.raises(BadChoice, match="e holds a drafter of the kind eagle, which this version cannot"):
-        load(spec_of(pair[0], make_drafter(pair[0] / "e", EAGLE)))
+def test_every_kind_that_is_known_is_loaded() -> None:
+    assert drafters.LOADERS.keys() == {drafter_kinds.MODEL, *drafter_kinds._SIGNS}
 
 
 TROUBLES = [

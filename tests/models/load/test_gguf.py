@@ -10,6 +10,7 @@ from gguf import GGMLQuantizationType as Kind
 from mlx_lm.utils import load_tokenizer
 
 from models.errors import BadChoice, BrokenFiles
+from models.load import checkpoint
 from models.load.checkpoint import opened
 from models.load.engine import load
 from models.load.gguf_file import read_gguf
@@ -32,9 +33,9 @@ IDS = mx.array([[7, 260, 31, 2, 104, 9, 256, 88, 40, 41, 3, 200]])
 )
 def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp_path):
     wanted = write_gguf(tmp_path / "model.gguf", architecture, Kind[kind])(IDS)
-    with opened(tmp_path / "model.gguf") as checkpoint:
-        logits = checkpoint.load(as_float32=True)[0](IDS)
-    assert not checkpoint.note
+    with opened(tmp_path / "model.gguf") as files:
+        logits = files.load()[0](IDS)
+    assert not files.note
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
@@ -50,16 +51,17 @@ def test_the_rope_scaling_is_read_from_metadata_or_from_factors(architecture, sc
     scaling = {**scaling, "factor": 8.0}
     ids = mx.tile(IDS, (1, 20))  # far enough for low frequencies to turn
     wanted = write_gguf(tmp_path / "model.gguf", architecture, Kind.F32, scaling=scaling)(ids)
-    with opened(tmp_path / "model.gguf") as checkpoint:
-        logits = checkpoint.load(as_float32=True)[0](ids)
+    with opened(tmp_path / "model.gguf") as files:
+        logits = files.load()[0](ids)
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
-def test_weights_in_groups_of_32_keep_their_bits(tmp_path):
+def test_weights_in_groups_of_32_keep_their_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "on_cpu", lambda: False)
     write_gguf(tmp_path / "model.gguf", "llama", Kind.Q4_1)
     packed: Any = mx.load(str(tmp_path / "model.gguf"))
-    with opened(tmp_path / "model.gguf") as checkpoint:
-        model: Any = checkpoint.load(as_float32=False)[0]
+    with opened(tmp_path / "model.gguf") as files:
+        model: Any = files.load()[0]
     for leaf in ("weight", "scales", "biases"):
         assert mx.array_equal(model.layers[0].mlp.up_proj[leaf], packed[f"blk.0.ffn_up.{leaf}"])
     assert model(IDS).dtype == mx.float16, "norms, which the file has in float32, do not widen it"
@@ -67,8 +69,8 @@ def test_weights_in_groups_of_32_keep_their_bits(tmp_path):
 
 def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
-    with opened(tmp_path / "model.gguf") as checkpoint:
-        tokenizer = load_tokenizer(checkpoint.folder)
+    with opened(tmp_path / "model.gguf") as files:
+        tokenizer = load_tokenizer(files.folder)
     assert [TOKENS[i] for i in tokenizer.encode("hello w42<|end|>")] == ["hello", "Ġw", "4", "2", "<|end|>"]
     assert tokenizer.decode(tokenizer.encode("Größe 12\n<|start|>")) == "Größe 12\n<|start|>"
     assert tokenizer.eos_token_ids == {TOKENS.index("<|end|>")}
@@ -91,15 +93,17 @@ def test_a_space_is_put_before_a_text_only_if_the_file_says_so(tmp_path):
 def test_a_token_is_found_whole_where_llama_cpp_finds_it_and_rows_without_one_have_none(tmp_path):
     for pre, world in (("smollm", ["Ġw", *"orld"]), ("llama-bpe", ["Ġworld"])):
         write_gguf(tmp_path / "model.gguf", "llama", Kind.F16, pre=pre)
-        with opened(tmp_path / "model.gguf") as checkpoint:
-            tokenizer = load_tokenizer(checkpoint.folder)
+        with opened(tmp_path / "model.gguf") as files:
+            tokenizer = load_tokenizer(files.folder)
         ids = tokenizer.encode("<｜User｜>hello world")
         assert [TOKENS[i] for i in ids] == ["<｜User｜>", "hello", *world]
         assert tokenizer.decode(ids, skip_special_tokens=True) == "hello world"
         assert sorted(tokenizer.get_vocab().values()) == list(range(TOKENS.index("Ġworld") + 1))
 
 
-def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_turn_or_of_a_text_too(tmp_path):
+def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_turn_or_of_a_text_too(
+    tmp_path,
+):
     file = tmp_path / "model.gguf"
     write_gguf(file, "llama", Kind.Q8_0)
     pair = load(resolve(target=str(file), draft=str(file)))

@@ -13,6 +13,7 @@ from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
+from models.load import checkpoint, engine
 from models.load.checkpoint import Checkpoint
 from models.load.configuration import check_architecture, context_limit, rope_settings
 from models.load.engine import LoadedPair, check_memory, load
@@ -53,7 +54,7 @@ def test_rope_settings_as_transformers_5_writes_them_give_the_logits_of_the_olde
     ):
         folder = make_model(tmp_path / str(number))
         edit(folder / "config.json", **named)
-        logits.append(Checkpoint(folder, folder).load(as_float32=True)[0](mx.arange(20)[None]))
+        logits.append(Checkpoint(folder, folder).load()[0](mx.arange(20)[None]))
     assert mx.array_equal(*logits)
 
 
@@ -242,22 +243,29 @@ def test_an_unknown_architecture_is_named(kind: str) -> None:
         check_architecture({"model_type": kind}, "org/name")
 
 
-def test_weights_larger_than_memory_are_refused_with_both_numbers(pair: tuple[Path, Path]) -> None:
+def test_weights_larger_than_memory_are_refused_with_both_numbers(
+    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     needed = sum(check_folder(folder) for folder in pair)
     files = [Checkpoint(folder, folder) for folder in pair]
 
-    check_memory(files, needed, as_float32=False)
-    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory, and 222\.2 kB can be used"):
-        check_memory(files, needed - 1, as_float32=False)
+    monkeypatch.setattr(engine, "capacity", lambda: needed)
+    assert check_memory(files) == 0
+    monkeypatch.setattr(engine, "capacity", lambda: needed - 1)
+    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory.*, and 222\.2 kB can be used"):
+        check_memory(files)
 
 
 @pytest.mark.parametrize("bits", [4, 8])
-def test_weights_are_counted_as_the_float32_they_become(tmp_path: Path, bits: int) -> None:
+def test_weights_are_counted_as_the_float32_they_become(
+    tmp_path: Path, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = model_config(hidden_size=64, intermediate_size=128)
     parameters = tree_flatten(Model(ModelArgs.from_dict(config)).parameters())
     plain = sum(array.nbytes for _, array in parameters if isinstance(array, mx.array))
     quantize(tmp_path, config, group_size=64, bits=bits)
 
     files = Checkpoint(tmp_path, tmp_path)
-    assert plain < files.weight_bytes(as_float32=True) < 1.05 * plain
-    assert files.weight_bytes(as_float32=False) < plain * bits / 28
+    assert plain < files.weight_bytes() < 1.05 * plain
+    monkeypatch.setattr(checkpoint, "on_cpu", lambda: False)
+    assert files.weight_bytes() < plain * bits / 28

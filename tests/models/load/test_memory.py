@@ -8,7 +8,7 @@ from mlx_lm.utils import load_model
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.errors import MachineTrouble
 from models.load import engine
-from models.load.checkpoint import Checkpoint, on_cpu
+from models.load.checkpoint import Checkpoint
 from models.load.engine import LoadedPair, load, weight_bytes
 from models.load.medusa import save_medusa
 from models.pairs.resolve import resolve
@@ -19,7 +19,7 @@ from tests.models.tiny_models import make_pair
 
 def room(monkeypatch: pytest.MonkeyPatch, *folders: Path, less: int = 0) -> None:
     """Memory for exactly these weights."""
-    needed = sum(Checkpoint(folder, folder).weight_bytes(as_float32=on_cpu()) for folder in folders)
+    needed = sum(Checkpoint(folder, folder).weight_bytes() for folder in folders)
     monkeypatch.setattr(engine, "capacity", lambda: needed - less)
 
 

@@ -92,7 +92,7 @@ def test_documents_are_refused_for_each_mac_has_its_own(pair: tuple[Path, Path])
 def test_heads_that_cannot_be_shared_evenly_are_refused_before_weights_are_read(tmp_path: Path) -> None:
     folder = make_model(tmp_path / "model", num_attention_heads=6, hidden_size=48, num_key_value_heads=3)
     with pytest.raises(BadChoice, match="are in 3 groups, which 2 Macs cannot share evenly"):
-        Checkpoint(folder, folder).load(as_float32=True, ranks=Second([]))
+        Checkpoint(folder, folder).load(ranks=Second([]))
 
 
 def test_a_model_that_mlx_lm_cannot_split_is_refused() -> None:

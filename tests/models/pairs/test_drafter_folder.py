@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.errors import BadChoice, BadSource, BrokenFiles
-from models.pairs.folder import check_drafter, kind_of
+from models.pairs.folder import check_drafter
 from models.pairs.own_drafters import own_drafters, target_name
 from models.pairs.pair import Source
 from models.pairs.resolve import resolve
@@ -75,16 +75,16 @@ def test_what_is_no_drafter_is_refused_by_name(
     if config is not None:
         (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(BadSource, match=f"{tmp_path}.*{message}"):
-        kind_of(tmp_path)
+        check_drafter(tmp_path)
 
 
 def test_a_folder_that_is_not_there_or_not_whole_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSource, match="There is no drafter folder .*nowhere. Name"):
-        kind_of(tmp_path / "nowhere")
+        check_drafter(tmp_path / "nowhere")
     head = make_drafter(tmp_path / "head", EAGLE)
     (head / "config.json").write_text("{")
     with pytest.raises(BrokenFiles, match="config.json in .*head cannot be read as JSON"):
-        kind_of(head)
+        check_drafter(head)
     make_drafter(head, EAGLE)
     weights = head / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
