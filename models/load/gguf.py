@@ -14,7 +14,7 @@ from typing import Any
 import mlx.core as mx
 
 from models.errors import BadChoice, BrokenFiles, reason_of
-from models.load.gguf_file import DAMAGE, Metadata, read_gguf
+from models.load.gguf_file import DAMAGE, GgufFile
 from models.load.gguf_numbers import GROUP
 from models.load.gguf_tokenizer import tokenizer_of
 
@@ -37,7 +37,7 @@ class Architecture:
     """Whether the two halves of each head's rotary dimensions are interleaved in q and k."""
     norm_offset: float = 0.0
     """What llama.cpp adds to the weights of norms."""
-    config: Callable[[Metadata], dict[str, Any]] = lambda _: {}
+    config: Callable[[GgufFile], dict[str, Any]] = lambda _: {}
     """Further entries of config.json."""
 
 
@@ -58,13 +58,13 @@ NAMES = {
 Q_AND_K_NORMS = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
 
 
-def _gemma3(metadata: Metadata) -> dict[str, Any]:
-    head = metadata.get("{}.attention.key_length")
+def _gemma3(file: GgufFile) -> dict[str, Any]:
+    head = file.get("{}.attention.key_length")
     return {
         "rope_local_base_freq": 10_000.0,
         # As llama.cpp: only the 27B model, known by its 62 layers, has another scale.
-        "query_pre_attn_scalar": 168 if metadata.get("{}.block_count") == 62 else head,
-        "sliding_window": metadata.get("{}.attention.sliding_window"),
+        "query_pre_attn_scalar": 168 if file.get("{}.block_count") == 62 else head,
+        "sliding_window": file.get("{}.attention.sliding_window"),
         "sliding_window_pattern": 6,
     }
 
@@ -106,21 +106,22 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
 
 
 def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
-    metadata, read = read_gguf(path)
-    if metadata.architecture not in ARCHITECTURES:
+    file = GgufFile(path)
+    if file.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadChoice(
-            f"{path} has the architecture {metadata.architecture}; GGUF is supported for {known}. "
+            f"{path} has the architecture {file.architecture}; GGUF is supported for {known}. "
             "Use an MLX or safetensors version of the model."
         )
-    architecture = ARCHITECTURES[metadata.architecture]
-    tokenizer, tensors = tokenizer_of(metadata, path), read()
-    factors = tensors.arrays.pop(ROPE_FACTORS, None)
-    weights = {_name(name, architecture, path): array for name, array in tensors.arrays.items()}
-    weights = _as_mlx(weights, architecture, metadata)
-    note = f"{path.name} has K-quants: {tensors.rounded} matrices are rounded." if tensors.rounded else ""
-    config = _config(weights, architecture, metadata)
-    if factors is not None and metadata.architecture == "llama":
+    architecture = ARCHITECTURES[file.architecture]
+    tokenizer = tokenizer_of(file)
+    tensors, rounded = file.tensors()
+    factors = tensors.pop(ROPE_FACTORS, None)
+    weights = {_name(name, architecture, path): array for name, array in tensors.items()}
+    weights = _as_mlx(weights, architecture, file)
+    note = f"{path.name} has K-quants: {rounded} matrices are rounded." if rounded else ""
+    config = _config(weights, architecture, file)
+    if factors is not None and file.architecture == "llama":
         config["rope_scaling"] = _llama3_scaling(factors)
     (folder / "config.json").write_text(json.dumps(config))
     tokenizer.save_pretrained(folder)
@@ -137,11 +138,9 @@ def _name(name: str, architecture: Architecture, path: Path) -> str:
     return f"{layer}{names[found[2]]}.{found[3]}"
 
 
-def _as_mlx(
-    weights: dict[str, mx.array], architecture: Architecture, metadata: Metadata
-) -> dict[str, mx.array]:
+def _as_mlx(weights: dict[str, mx.array], architecture: Architecture, file: GgufFile) -> dict[str, mx.array]:
     """Reorder the rows of q and k and shift the norms, in place, as mlx-lm stores them."""
-    heads = {"q_proj": metadata.get("{}.attention.head_count"), "k_proj": _key_heads(metadata)}
+    heads = {"q_proj": file.get("{}.attention.head_count"), "k_proj": _key_heads(file)}
     for name, array in weights.items():
         layer = name.split(".")[-2]
         if architecture.interleaved and layer in heads:
@@ -156,14 +155,12 @@ def _halves(x: mx.array, heads: int) -> mx.array:
     return x.reshape(heads, x.shape[0] // heads // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 
-def _key_heads(metadata: Metadata) -> int:
-    return metadata.get("{}.attention.head_count_kv", metadata.get("{}.attention.head_count"))
+def _key_heads(file: GgufFile) -> int:
+    return file.get("{}.attention.head_count_kv", file.get("{}.attention.head_count"))
 
 
-def _config(
-    weights: Mapping[str, mx.array], architecture: Architecture, metadata: Metadata
-) -> dict[str, Any]:
-    get = metadata.get
+def _config(weights: Mapping[str, mx.array], architecture: Architecture, file: GgufFile) -> dict[str, Any]:
+    get = file.get
     heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
     config = {
         "model_type": architecture.model_type,
@@ -171,15 +168,15 @@ def _config(
         "num_hidden_layers": get("{}.block_count"),
         "intermediate_size": get("{}.feed_forward_length"),
         "num_attention_heads": heads,
-        "num_key_value_heads": _key_heads(metadata),
+        "num_key_value_heads": _key_heads(file),
         "head_dim": get("{}.attention.key_length", hidden // heads),
         "rms_norm_eps": get("{}.attention.layer_norm_rms_epsilon"),
         "vocab_size": len(get("tokenizer.ggml.tokens")),
         "rope_theta": get("{}.rope.freq_base", 10_000.0),
         "max_position_embeddings": get("{}.context_length"),
         "tie_word_embeddings": "lm_head.weight" not in weights,
-        "eos_token_id": _ends(metadata),
-        **architecture.config(metadata),
+        "eos_token_id": _ends(file),
+        **architecture.config(file),
     }
     if (scaling := get("{}.rope.scaling.type", "none")) != "none":
         config["rope_scaling"] = {
@@ -197,11 +194,11 @@ def _config(
     return config
 
 
-def _ends(metadata: Metadata) -> list[int]:
+def _ends(file: GgufFile) -> list[int]:
     """The tokens that end an answer: the end of the text, the end of the turn, and those known by name."""
-    tokens = metadata.get("tokenizer.ggml.tokens")
-    eos = metadata.get("tokenizer.ggml.eos_token_id")
-    turn = metadata.get("tokenizer.ggml.eot_token_id", eos)
+    tokens = file.get("tokenizer.ggml.tokens")
+    eos = file.get("tokenizer.ggml.eos_token_id")
+    turn = file.get("tokenizer.ggml.eot_token_id", eos)
     return list(dict.fromkeys([eos, turn, *(tokens.index(name) for name in ENDS if name in tokens)]))
 
 

@@ -1,7 +1,6 @@
 """The tokenizer of a GGUF file, from its metadata; SentencePiece's is converted by transformers."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers, processors
@@ -9,7 +8,7 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 from models.errors import BadChoice
-from models.load.gguf_file import Metadata
+from models.load.gguf_file import GgufFile
 from models.load.token_bytes import SPACE
 
 SPLITS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
@@ -22,36 +21,36 @@ CONTROL, USER_DEFINED = 3, 4
 """Types of tokens that are found in a text before it is split."""
 
 
-def tokenizer_of(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
+def tokenizer_of(file: GgufFile) -> PreTrainedTokenizerFast:
     """The tokenizer that a file's metadata describe; BadChoice if it is not supported."""
     from transformers.integrations.gguf import gguf_tokenizer_mapping as mapping
 
     described = {
-        name: metadata.get(f"tokenizer.{key}")
+        name: file.get(f"tokenizer.{key}")
         for key, name in mapping.GGUF_TOKENIZER_MAPPING["tokenizer"].items()
-        if f"tokenizer.{key}" in metadata
+        if f"tokenizer.{key}" in file
     }
     kind, split = described.get("tokenizer_type"), described.get("pre_tokenizer_type", "unnamed")
     if kind != "llama" and (kind != "gpt2" or split not in {*SPLITS, *mapping.GGUF_PRE_TOKENIZER_SPLITS}):
         raise BadChoice(
-            f"{path} has a tokenizer that is not supported in GGUF files: {kind}, {split}. "
+            f"{file.path} has a tokenizer that is not supported in GGUF files: {kind}, {split}. "
             "Use an MLX or safetensors version of the model."
         )
     if kind == "gpt2":
         backend = _byte_level(described, split, mapping.GGUF_PRE_TOKENIZER_SPLITS.get(split))
     else:
-        backend: Tokenizer = mapping.convert_gguf_tokenizer(metadata.architecture, described)[0]
-        if not metadata.get("tokenizer.ggml.add_space_prefix", True):  # transformers does not look at it
+        backend: Tokenizer = mapping.convert_gguf_tokenizer(file.architecture, described)[0]
+        if not file.get("tokenizer.ggml.add_space_prefix", True):  # transformers does not look at it
             backend.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, "never", split=False)
             backend.decoder = decoders.Sequence(
                 [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
             )
     special = {
-        f"{name}_token": described["tokens"][metadata.get(f"tokenizer.ggml.{key}_token_id")]
+        f"{name}_token": described["tokens"][file.get(f"tokenizer.ggml.{key}_token_id")]
         for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
-        if f"tokenizer.ggml.{key}_token_id" in metadata
+        if f"tokenizer.ggml.{key}_token_id" in file
     }
-    if "bos_token" in special and metadata.get(
+    if "bos_token" in special and file.get(
         "tokenizer.ggml.add_bos_token", kind == "llama" or split in WHOLE_WORDS
     ):
         bos = special["bos_token"]
@@ -60,7 +59,7 @@ def tokenizer_of(metadata: Metadata, path: Path) -> PreTrainedTokenizerFast:
         )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
-        chat_template=metadata.get("tokenizer.chat_template", "") or None,
+        chat_template=file.get("tokenizer.chat_template", "") or None,
         clean_up_tokenization_spaces=False,
         **special,
     )

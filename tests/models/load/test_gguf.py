@@ -13,7 +13,7 @@ from models.errors import BadChoice, BrokenFiles
 from models.load import checkpoint
 from models.load.checkpoint import opened
 from models.load.engine import load
-from models.load.gguf_file import read_gguf
+from models.load.gguf_file import GgufFile
 from models.load.gguf_tokenizer import tokenizer_of
 from models.pairs.resolve import resolve
 from tests.mlx_spec.grid import grid
@@ -82,7 +82,7 @@ def test_a_space_is_put_before_a_text_only_if_the_file_says_so(tmp_path):
     file = tmp_path / "model.gguf"
     for leading, tokens in ((True, ["<s>", "▁a", "▁b"]), (False, ["<s>", "a", "▁b"])):
         write_sentencepiece(file, ["▁", "a", "b", "▁a", "▁b"], leading_space=leading)
-        tokenizer_of(read_gguf(file)[0], file).save_pretrained(tmp_path / str(leading))
+        tokenizer_of(GgufFile(file)).save_pretrained(tmp_path / str(leading))
         tokenizer = load_tokenizer(tmp_path / str(leading))
         ids = tokenizer.encode("a b")
         assert tokenizer.convert_ids_to_tokens(ids) == tokens
