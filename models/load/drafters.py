@@ -28,7 +28,7 @@ from models.load.medusa import medusa_head
 from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
 from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, MODEL, PARD
-from models.pairs.folder import drafter_source, folder_kind
+from models.pairs.folder import by_kind, drafter_source
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -74,7 +74,7 @@ def load_drafters(
     Raises:
         ModelsError: a drafter named in the pair does not fit, or cannot be read.
     """
-    named = {folder_kind(folder): folder for folder in (Path(source.repo) for source in spec.drafters)}
+    named = {kind: Path(source.repo) for kind, source in by_kind(spec.drafters).items()}
     own, notes = own_drafters(spec.target)
     config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]

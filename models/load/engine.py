@@ -34,7 +34,7 @@ from models.load.ranks import check_drafters, check_same, join, look_after
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import check_target, folder_kind
+from models.pairs.folder import by_kind, check_target, folder_kind
 from models.pairs.installed import installed_folder
 from models.pairs.pair import PairSpec, Source
 from models.size_text import size_text
@@ -78,6 +78,7 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
     if folder_kind(paths[-1]) not in DRAFT_MODELS:
         head = Source(str(paths.pop()))
         drafting = replace(spec, draft=None, drafters=(*spec.drafters, head))
+        by_kind(drafting.drafters)  # refuses two of a kind
     with ExitStack() as stack:
         loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show, ranks)
     return replace(loaded, spec=spec)

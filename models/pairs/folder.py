@@ -5,6 +5,7 @@ import os
 import re
 import struct
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -103,6 +104,16 @@ def check_drafter(folder: Path) -> str:
         )
     check_folder(folder)
     return kind
+
+
+def by_kind(drafters: Iterable[Source]) -> dict[str, Source]:
+    """The drafters' folders by kind; BadSource for two of one kind, else as `check_drafter`."""
+    found = dict[str, Source]()
+    for source in drafters:
+        kind = check_drafter(Path(source.repo))
+        if found.setdefault(kind, source) != source:
+            raise BadSource(f"{found[kind]} and {source} are both of the kind {kind}. Name one of them.")
+    return found
 
 
 def is_whole(folder: Path) -> bool:

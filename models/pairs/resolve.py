@@ -8,7 +8,7 @@ from pathlib import Path
 from models.errors import BadSource
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import check_drafter, drafter_source
+from models.pairs.folder import by_kind, drafter_source
 from models.pairs.installed import default_pair
 from models.pairs.pair import PairSpec, Source, read_source
 
@@ -38,7 +38,7 @@ def resolve(
         raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
     if draft_head is not None and draft_head < 1:
         raise BadSource(f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all.")
-    heads = _by_kind(drafters)
+    heads = by_kind(map(drafter_source, drafters))
     for model in [heads.pop(kind) for kind in DRAFT_MODELS if kind in heads]:
         if draft is not None:
             raise BadSource(f"--draft {draft} and --drafter {model} both name the draft. Leave one out.")
@@ -59,16 +59,6 @@ def resolve(
     else:
         spec = _from_sources(target, draft or "none", revision)
     return replace(spec, draft_head=draft_head, drafters=tuple(heads.values()))
-
-
-def _by_kind(drafters: Sequence[str]) -> dict[str, Source]:
-    """The drafters' folders by kind."""
-    sources = dict[str, Source]()
-    for source in map(drafter_source, drafters):
-        kind = check_drafter(Path(source.repo))
-        if sources.setdefault(kind, source) != source:
-            raise BadSource(f"{sources[kind]} and {source} are both of the kind {kind}. Name one of them.")
-    return sources
 
 
 def _from_sources(target: str, draft: str, revision: str | None) -> PairSpec:

@@ -1,6 +1,7 @@
 """Drafters from folders: loaded for a target, chosen by kind, refused by name, or left out with a note."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from mlx_spec import Options
 from mlx_spec.drafters import Drafter
 from mlx_spec.errors import UnsupportedModel
-from models.errors import BadChoice, ModelsError
+from models.errors import BadChoice, BadSource, ModelsError
 from models.load import drafters
 from models.load.engine import LoadedPair, load
 from models.pairs import drafter_kinds
-from models.pairs.pair import PairSpec
+from models.pairs.pair import PairSpec, read_source
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
 from tests.models.drafter_folders import EAGLE, LAYER_SKIP, MEDUSA, Repeating, make_drafter
@@ -61,6 +62,14 @@ def test_drafters_named_beside_a_pair_draft_and_change_no_word(pair: tuple[Path,
         assert answer(loaded, drafter) == (wanted, {drafter})
     text, used = answer(loaded, "eagle+lookup")
     assert text == wanted and "eagle" in used and used <= {"eagle", "lookup"}
+
+
+def test_a_head_in_the_place_of_the_draft_model_and_another_of_its_kind_are_refused(
+    pair: tuple[Path, Path],
+) -> None:
+    first, second = make_drafter(pair[0] / "e", EAGLE), make_drafter(pair[0] / "f", EAGLE)
+    with pytest.raises(BadSource, match="f and .*e are both of the kind eagle. Name one of them."):
+        load(replace(spec_of(pair[0], second), draft=read_source(str(first))))
 
 
 def test_every_kind_that_is_known_is_loaded() -> None:
