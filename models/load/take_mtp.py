@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from models.errors import BrokenFiles
+from models.errors import BrokenFiles, MachineTrouble, is_full_disk, reason_of
 from models.files import locked, replacing_folder
 from models.pairs.folder import read_config
 from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files, place_of
@@ -19,6 +19,7 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
 
     Raises:
         BrokenFiles: a file lacks a tensor that the index names.
+        MachineTrouble: they cannot be written.
     """
     place, taken = place_of(target), dict[str, mx.array]()
     for file, names in mtp_files(folder).items():
@@ -29,7 +30,14 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
     config = read_config(folder)
     about = {"target": target_name(target), "from": str(original)}
     named = config | {"model_type": f"{config.get('model_type')}_{MTP}", "mlx_spec": about}
-    with locked(place.parent), replacing_folder(place) as folder:
-        mx.save_safetensors(str(folder / WEIGHTS), taken, {"format": "mlx"})
-        (folder / "config.json").write_text(json.dumps(named, indent=1) + "\n")
+    try:
+        with locked(place.parent), replacing_folder(place) as folder:
+            mx.save_safetensors(str(folder / WEIGHTS), taken, {"format": "mlx"})
+            (folder / "config.json").write_text(json.dumps(named, indent=1) + "\n")
+    except (OSError, RuntimeError) as error:
+        why = "the disk is full" if is_full_disk(error) else reason_of(error)
+        raise MachineTrouble(
+            f"The layers taken from {original} cannot be written to {place}: {why}. Make room there, or set "
+            "MLX_SPEC_HOME to another folder, and pull again: what came is kept."
+        ) from error
     return place

@@ -12,10 +12,11 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import deepseek_v3, qwen3_5
 
 from app.cli import main
-from models.errors import BadChoice, BadSource, BrokenFiles, NotInstalled
+from models.errors import BadChoice, BadSource, BrokenFiles, MachineTrouble, NotInstalled
 from models.hub.download import check
 from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
+from models.load.take_mtp import take_mtp
 from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.original_mtp import place_of, taken_from
 from models.pairs.own_pairs import describe_own
@@ -150,6 +151,26 @@ def test_what_a_stopped_extraction_left_is_gone_after_the_next(hub: HubServer, h
     assert last(SPEC).phase == "done" and installed(SPEC)
     found = [str(each.relative_to(left.parent)) for each in left.parent.rglob("*")]
     assert sorted(found) == ["mtp", "mtp/config.json", "mtp/model.safetensors"]
+
+
+def test_where_the_layers_cannot_be_written_the_place_and_the_reason_are_told(
+    hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host(hub, home, "qwen3_5")
+    place = place_of(SPEC.target)
+    place.parent.parent.parent.mkdir(parents=True)
+    place.parent.parent.write_text("a file")
+    with pytest.raises(MachineTrouble, match=f"org/original cannot be written to {place}: .*Not a directory"):
+        last(SPEC)
+    place.parent.parent.unlink()
+
+    def full(*_: object) -> None:
+        raise RuntimeError("[write] Unable to write 1577 bytes to file.")
+
+    with monkeypatch.context() as patch, pytest.raises(MachineTrouble, match="the disk is full. Make room"):
+        patch.setattr(mx, "save_safetensors", full)
+        take_mtp(home / "whole", SPEC.target, Source("org/original"))
+    assert last(SPEC).phase == "done" and installed(SPEC)
 
 
 def test_the_layers_are_removed_with_their_original_and_counted(hub: HubServer, home: Path) -> None:
