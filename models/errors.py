@@ -60,10 +60,11 @@ def is_lack_of_memory(error: Exception) -> bool:
 
 
 def is_full_disk(error: Exception) -> bool:
-    """Whether a disk was full: the system's error, or MLX's RuntimeError, known by its text."""
+    """Whether a disk was full: the system's error, or that of MLX or tokenizers, known by its text."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return isinstance(error, RuntimeError) and "Unable to write" in str(error)
+    words = ("Unable to write", "No space left on device")
+    return any(word in str(error) for word in words)
 
 
 def reason_of(error: Exception) -> str:

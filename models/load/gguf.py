@@ -13,7 +13,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from models.errors import BadChoice, BrokenFiles, reason_of
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, is_full_disk, reason_of
 from models.load.gguf_file import DAMAGE, GgufFile
 from models.load.gguf_numbers import GROUP
 from models.load.gguf_tokenizer import tokenizer_of
@@ -96,10 +96,18 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
     Raises:
         BrokenFiles: the file is truncated or damaged, or its metadata is incomplete.
         BadChoice: its architecture, tokenizer or number format is not supported.
+        MachineTrouble: the disk of `folder` is full.
     """
     try:
         return _unpack(path, folder)
-    except DAMAGE as error:
+    except Exception as error:
+        if is_full_disk(error):
+            raise MachineTrouble(
+                f"The tokenizer of {path} cannot be written to {folder}: the disk is full. Make room there, "
+                "or set TMPDIR to another folder."
+            ) from error
+        if not isinstance(error, DAMAGE):
+            raise
         raise BrokenFiles(
             f"{path} cannot be read as GGUF ({reason_of(error)}). Download it again."
         ) from error

@@ -1,5 +1,6 @@
 """GGUF files against the same weights in mlx-lm's format: logits, tokens, and refusals."""
 
+from errno import ENOSPC
 from itertools import product
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from gguf import GGMLQuantizationType as Kind
 from mlx_lm.utils import load_tokenizer
 
-from models.errors import BadChoice, BrokenFiles
+from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.load import checkpoint
 from models.load.checkpoint import opened
 from models.load.engine import load
@@ -145,6 +146,20 @@ def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
         file.write_bytes(content)
         with pytest.raises(BrokenFiles, match=refusal):
             load(resolve(target=str(file), draft="none"))
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(ENOSPC, "No space left on device"), Exception("No space left on device (os error 28)")]
+)
+def test_a_full_disk_of_temporary_files_is_no_damage_of_the_file(error, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise error
+
+    file = tmp_path / "model.gguf"
+    write_gguf(file, "llama", Kind.F16)
+    monkeypatch.setattr("transformers.PreTrainedTokenizerFast.save_pretrained", full)
+    with pytest.raises(MachineTrouble, match="cannot be written to .*: the disk is full.*TMPDIR"):
+        load(resolve(target=str(file), draft="none"))
 
 
 def test_a_part_of_a_model_is_refused_by_name(tmp_path, monkeypatch):
