@@ -98,7 +98,8 @@ def _saved(array: Array, file: Path, notes: list[str]) -> Array:
             if other != file:
                 other.unlink()
     except OSError as error:
-        notes.append(f"The index of the documents is not kept in {file.parent}: {error.strerror}.")
+        why = error.strerror or "the disk is full"  # NumPy has no reason for what was not written
+        notes.append(f"The index of the documents is not kept in {file.parent}: {why}.")
     mapped = _mapped(file)
     return array if mapped is None else mapped
 
