@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import mlx.nn as nn
@@ -11,23 +10,22 @@ import mlx.nn as nn
 from mlx_spec.drafters.layer_skip import CANDIDATE, LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
-from models.files import atomic_write
+from models.files import replacing_folder
 from models.pairs.folder import read_config
 
 LAYER_SKIP = "layer_skip"
 
 
-def save_layer_skip(
-    folder: Path, found: Found, target: str, about: Mapping[str, Any] = MappingProxyType({})
-) -> None:
-    """Write the search's result and `about` for the target of this name. An OSError leaves the old file."""
+def save_layer_skip(folder: Path, found: Found, target: str, about: Mapping[str, Any]) -> None:
+    """Write the search's result and `about` for the target of this name. An OSError leaves what was there."""
     config = {
         "model_type": LAYER_SKIP,
         "layers": list(found.layers),
         "acceptance": list(found.acceptance),
         "mlx_spec": {"target": target, "gain": found.gain, "draft_length": found.draft_length, **about},
     }
-    atomic_write(folder / "config.json", json.dumps(config, indent=2) + "\n", mode=0o644)
+    with replacing_folder(folder) as to:
+        (to / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 def load_layer_skip(folder: Path, target: nn.Module, config: dict[str, Any]) -> LayerSkipDrafter:

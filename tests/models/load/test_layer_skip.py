@@ -1,12 +1,15 @@
 """The layers to keep are saved, loaded, and draft; `test_refused_drafters.py` has damaged files."""
 
 import json
+import os
+from errno import ENOSPC
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
+import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.drafters.layer_skip import Skipped, with_layers
@@ -20,7 +23,7 @@ FOUND = Found(layers=(0, 2), acceptance=(0.75, 0.5), loss=1.0, draft_length=2, g
 
 
 def test_what_was_found_is_a_drafter_again(tmp_path: Path):
-    save_layer_skip(tmp_path / "new" / "layer_skip", FOUND, "some-pair")
+    save_layer_skip(tmp_path / "new" / "layer_skip", FOUND, "some-pair", {})
     target = tiny_llama(0, layers=3)
     drafter = load_layer_skip(tmp_path / "new" / "layer_skip", target, CONFIG)
     assert drafter.name == "layer_skip" and drafter.candidate.prior == 0.75
@@ -28,6 +31,21 @@ def test_what_was_found_is_a_drafter_again(tmp_path: Path):
     assert [isinstance(layer, Skipped) for layer in view.layers] == [False, True, False]
     config = json.loads((tmp_path / "new" / "layer_skip" / "config.json").read_text())
     assert config["model_type"] == "layer_skip" and config["mlx_spec"]["target"] == "some-pair"
+
+
+def test_what_cannot_be_written_leaves_no_folder_and_what_was_there(tmp_path: Path, monkeypatch: Any):
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    save_layer_skip(tmp_path / "old", FOUND, "some-pair", {})
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        patch.setattr(os, "fsync", full)
+        for name in ("old", "new"):
+            with pytest.raises(OSError, match="No space"):
+                save_layer_skip(tmp_path / name, FOUND, "another", {})
+    assert [each.name for each in tmp_path.iterdir()] == ["old"]
+    assert "some-pair" in (tmp_path / "old" / "config.json").read_text()
 
 
 @cache
