@@ -166,7 +166,7 @@ def test_what_makes_no_sense_is_refused_by_name(
 def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("models.training.workshop.capacity", lambda: 1000)
+    monkeypatch.setattr("models.load.engine.capacity", lambda: 1000)
 
     assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
     assert (
