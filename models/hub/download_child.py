@@ -71,7 +71,14 @@ class Job:
                 self.phase = "weights"
                 for package in self.packages.values():
                     fetch_package(package)
-            self._check_fit()
+            self._fetch(weights=False)
+            self.phase = "checking"
+            try:
+                self._check_fit()
+            except BrokenFiles as error:
+                raise BrokenFiles(
+                    f"These models cannot be used: {error} Pull again, or choose others."
+                ) from error
             if task == "pull":
                 self._fetch(weights=True)
                 self._find_original()  # a single weight file has no index: its own header decides
@@ -173,8 +180,6 @@ class Job:
 
     def _check_fit(self) -> None:
         """On the small files: known architectures, readable tokenizers, and a draft that fits the target."""
-        self._fetch(weights=False)
-        self.phase = "checking"
         for repository in self.repositories.values():
             repository.check_small()
         with ExitStack() as stack:
@@ -193,12 +198,7 @@ class Job:
                 check_architecture(read_config(folder), str(source))
             if len(folders) == 2:
                 self.notes = translation(folders[0], folders[1], fitting_draft(self.sources[0]))[1]
-            try:  # translation() does not read tokenizers whose files are the same
-                read_tokenizer(folders[0])
-            except BrokenFiles as error:
-                raise BrokenFiles(
-                    f"{self.sources[0]} cannot be used: {error} Choose another model."
-                ) from error
+            read_tokenizer(folders[0])  # translation() does not, where both have the same files
 
     def _fetch(self, *, weights: bool) -> None:
         """Fetch all missing files of one kind, `_WORKERS` at a time; the first failure is raised."""

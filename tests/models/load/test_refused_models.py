@@ -19,8 +19,10 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
         (
             {"tokenizer.json": b"{}"},
             {"tokenizer.json": b"{}"},
-            r"org/target cannot be used: The tokenizer in .* cannot be read",
+            r"cannot be used: The tokenizer in .*target.* cannot be read .* Pull again, or choose others",
         ),
+        ({}, {"tokenizer.json": b"{}"}, r"The tokenizer in .*draft.* cannot be read .* choose others"),
+        ({"config.json": b"[]"}, {}, r"config.json in .*target.* .it holds no JSON object.* choose others"),
         (
             {"model.safetensors": None, "model.Q4.gguf": b"weights"},
             {},
