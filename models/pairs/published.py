@@ -1,6 +1,7 @@
 """Drafters published by others for targets of the catalogue, from published.toml, which has the details."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ class Round:
     text: str
     source: str
     temperature: float
-    accepted: tuple[float, ...] = ()
+    accepted: Sequence[float] = ()
     drafted: int = 0
     tokens: float = 0.0
     rate: float = 0.0
@@ -45,7 +46,7 @@ class Published:
     repo: str
     kind: str
     """As in `models.pairs.folder`."""
-    targets: tuple[str, ...]
+    targets: Sequence[str]
     source: str
     layout: Layout | None
     """None if unknown."""
@@ -60,7 +61,7 @@ class Published:
     copies: int = 0
     """Unused copies of the target's embedding or output matrix in its file."""
     licence: str = ""
-    rounds: tuple[Round, ...] = ()
+    rounds: Sequence[Round] = ()
 
 
 def published_for(target: Source) -> list[Published]:
@@ -81,14 +82,9 @@ def all_layouts() -> dict[str, Layout]:
 
 
 def _published(table: dict[str, Any]) -> Published:
-    rounds = (
-        Round(**{**each, "accepted": tuple(each.get("accepted", ()))}) for each in table.get("round", ())
-    )
-    facts = {name: value for name, value in table.items() if name != "round"}
+    facts = {name: value for name, value in table.items() if name not in ("layout", "round")}
     layout = all_layouts()[table["layout"]] if "layout" in table else None
-    return Published(
-        **{**facts, "targets": tuple(table["targets"]), "layout": layout, "rounds": tuple(rounds)}
-    )
+    return Published(**facts, layout=layout, rounds=[Round(**each) for each in table.get("round", ())])
 
 
 @cache

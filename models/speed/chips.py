@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,14 +18,14 @@ class Chip:
 
     name: str
     generation: int
-    gpu_cores: tuple[int, ...]
+    gpu_cores: Sequence[int]
     bandwidth: float
 
 
 @cache
 def all_chips() -> tuple[Chip, ...]:
     tables = tomllib.loads(Path(__file__).with_name("chips.toml").read_text())["chip"]
-    return tuple(Chip(**{**table, "gpu_cores": tuple(table["gpu_cores"])}) for table in tables)
+    return tuple(Chip(**table) for table in tables)
 
 
 def find_chip(text: str, gpu_cores: int | None = None) -> Chip:

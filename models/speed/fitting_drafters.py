@@ -4,7 +4,7 @@ Draft models of the catalogue, published drafters, and heads shipped or trained 
 imports no MLX.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     for kind, folder in own_drafters(pair.target)[0].items():
         origin = "ships with the program" if shipped_drafters_folder() in folder.parents else "trained here"
         rates = facts_of(folder).get("acceptance")
-        accepted = tuple(rates) if isinstance(rates, list) and all(type(r) is float for r in rates) else ()
+        accepted = rates if isinstance(rates, list) and all(type(r) is float for r in rates) else []
         first, why = accepted[0] if accepted else None, _NO_RATES if chip else NO_CHIP
         found = FittingDrafter(kind, origin, True, check_folder(folder), accepted=first, why=why)
         if chip and target and kind == EAGLE and accepted and (head := _head(read_config(folder), accepted)):
@@ -164,7 +164,7 @@ def _bytes_here(source: Source) -> int | None:
         return None
 
 
-def _head(config: Mapping[str, Any], accepted: tuple[float, ...]) -> Published | None:
+def _head(config: Mapping[str, Any], accepted: Sequence[float]) -> Published | None:
     """The EAGLE-3 head that a config.json describes; None if it lacks sizes."""
     quantization = config.get("quantization")
     bits = f"{quantization['bits']}-bit" if isinstance(quantization, dict) else "fp16"
