@@ -87,8 +87,11 @@ ARCHITECTURES = {
 }
 
 
-def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
+def unpack(path: Path, folder: Path, *, weights: bool = True) -> tuple[dict[str, mx.array], str]:
     """Write config.json and the tokenizer of a GGUF file into `folder`.
+
+    Args:
+        weights: read them too, which may take minutes; False: config.json has the type of the model alone.
 
     Returns:
         Its weights under mlx-lm's names, and a note for the user: empty if they are the same bit for bit.
@@ -99,7 +102,7 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
         MachineTrouble: the disk of `folder` is full.
     """
     try:
-        return _unpack(path, folder)
+        return _unpack(path, folder, weights)
     except Exception as error:
         if is_full_disk(error):
             raise MachineTrouble(
@@ -113,7 +116,7 @@ def unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
         ) from error
 
 
-def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
+def _unpack(path: Path, folder: Path, whole: bool) -> tuple[dict[str, mx.array], str]:
     file = GgufFile(path)
     if file.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
@@ -122,7 +125,13 @@ def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[file.architecture]
-    tokenizer = tokenizer_of(file)
+    for name in file.table:
+        if name != ROPE_FACTORS:
+            _name(name, architecture, path)  # refuses an unknown one
+    tokenizer_of(file).save_pretrained(folder)
+    if not whole:
+        (folder / "config.json").write_text(json.dumps({"model_type": architecture.model_type}))
+        return {}, ""
     tensors, rounded = file.tensors()
     factors = tensors.pop(ROPE_FACTORS, None)
     weights = {_name(name, architecture, path): array for name, array in tensors.items()}
@@ -132,7 +141,6 @@ def _unpack(path: Path, folder: Path) -> tuple[dict[str, mx.array], str]:
     if factors is not None and file.architecture == "llama":
         config["rope_scaling"] = _llama3_scaling(factors)
     (folder / "config.json").write_text(json.dumps(config))
-    tokenizer.save_pretrained(folder)
     return weights, note
 
 

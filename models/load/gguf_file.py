@@ -28,11 +28,11 @@ _PLAIN = {0: (np.float32, mx.float32), 1: (np.float16, mx.float16), 30: (np.uint
 
 
 class GgufFile:
-    """A file, whose metadata are read at once.
+    """A file, of which all but its tensors' numbers is read at once.
 
     Raises:
         BrokenFiles: its metadata is incomplete.
-        BadChoice: it is a part of a model.
+        BadChoice: it is a part of a model, or has a number format that is not supported.
         One of `DAMAGE`: it cannot be read.
     """
 
@@ -42,7 +42,7 @@ class GgufFile:
         self.path, self.architecture, self._at = path, "", 0
         if self._take(4) != b"GGUF" or self._number("<I") not in (2, 3):
             raise ValueError("it is no GGUF file of version 2 or 3")
-        self._count, pairs = self._number("<Q"), self._number("<Q")
+        count, pairs = self._number("<Q"), self._number("<Q")
         self._values = {self._text(): self._value(self._number("<I")) for _ in range(pairs)}
         self.architecture = str(self.get("general.architecture"))
         if (parts := self.get("split.count", 1)) > 1:
@@ -50,6 +50,10 @@ class GgufFile:
                 f"{path} is one of {parts} parts of a model. Join them with llama.cpp's "
                 "`llama-gguf-split --merge`, or use a version in one file."
             )
+        self.table = dict(self._entry() for _ in range(count))
+        """By tensor, its shape, its number format and where it begins."""
+        step = self.get("general.alignment", 32)
+        self._begin = -(-self._at // step) * step
 
     def get(self, key: str, default: Any = None) -> Any:
         """A plain value of the metadata. `{}` in a key is the architecture.
@@ -67,38 +71,36 @@ class GgufFile:
 
     def tensors(self) -> tuple[dict[str, mx.array], int]:
         """The tensors, which takes a while; of a quantized matrix three arrays, as mlx-lm names them. And how
-        many matrices are not the same bit for bit.
-
-        Raises:
-            BadChoice: a number format is not supported.
-            One of `DAMAGE`: they cannot be read.
+        many matrices are not the same bit for bit. One of `DAMAGE` if they cannot be read.
         """
-        table, arrays, rounded = [], dict[str, mx.array](), 0
-        for _ in range(self._count):
-            name, rank = self._text(), self._number("<I")
-            shape = [self._number("<Q") for _ in range(rank)][::-1]
-            table.append((name, shape, self._number("<I"), self._number("<Q")))
-        step = self.get("general.alignment", 32)
-        begin = -(-self._at // step) * step
-        for name, shape, kind, offset in table:
-            self._at = begin + offset
+        arrays, rounded = dict[str, mx.array](), 0
+        for name, (shape, kind, offset) in self.table.items():
+            self._at = self._begin + offset
             if kind in _PLAIN:
                 stored, dtype = _PLAIN[kind]
                 numbers = np.frombuffer(self._take(prod(shape) * np.dtype(stored).itemsize), stored)
                 arrays[name] = mx.array(numbers).view(dtype).reshape(shape)
-            elif (found := KINDS.get(kind)) and name.endswith(".weight"):
+            else:
+                found = KINDS[kind]
                 blocks = prod(shape) // found.weights
                 content = np.frombuffer(self._take(blocks * found.size), np.uint8).reshape(blocks, found.size)
                 leaves = dict(zip(LEAVES, found.in_mlx(mx.array(content), shape[0]), strict=True))
                 mx.eval(leaves)  # or the bytes of all matrices would be in memory at once
                 arrays |= {name.removesuffix("weight") + leaf: x for leaf, x in leaves.items()}
                 rounded += found.rounded
-            else:
-                raise BadChoice(
-                    f"{self.path} has {name} in a number format that is not supported here (type {kind} of "
-                    "ggml). Use a Q4_0, Q8_0, F16, BF16 or K-quant file."
-                )
         return arrays, rounded
+
+    def _entry(self) -> tuple[str, tuple[list[int], int, int]]:
+        """The next tensor of the table."""
+        name, rank = self._text(), self._number("<I")
+        shape = [self._number("<Q") for _ in range(rank)][::-1]
+        kind, offset = self._number("<I"), self._number("<Q")
+        if kind not in _PLAIN and not (kind in KINDS and name.endswith(".weight")):
+            raise BadChoice(
+                f"{self.path} has {name} in a number format that is not supported here (type {kind} of "
+                "ggml). Use a Q4_0, Q8_0, F16, BF16 or K-quant file."
+            )
+        return name, (shape, kind, offset)
 
     def _take(self, count: int) -> bytes:
         """The next bytes."""

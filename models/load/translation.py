@@ -8,6 +8,7 @@ tokens are not: chats repeat them before every turn, which another model would r
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from models.errors import BadChoice
@@ -203,14 +204,15 @@ def bridged(spec: PairSpec) -> tuple[str, ...]:
 
 @contextmanager
 def small_files(path: Path) -> Iterator[Path]:
-    """A folder with a model's config.json and tokenizer, temporary for a GGUF file."""
+    """A folder with a model's config.json and tokenizer; for a GGUF file a temporary one."""
     if path.is_dir():
         yield path
         return
-    from models.load.checkpoint import opened  # MLX takes a moment to load
+    from models.load.gguf import unpack  # MLX takes a moment to load
 
-    with opened(path) as checkpoint:
-        yield checkpoint.folder
+    with TemporaryDirectory(prefix="mlx-spec-") as folder:
+        unpack(path, Path(folder), weights=False)
+        yield Path(folder)
 
 
 def _whole(text: bytes) -> bytes:

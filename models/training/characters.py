@@ -16,10 +16,10 @@ from mlx_spec.training.fit import Learner
 from mlx_spec.training.small_model import learner, new_model
 from mlx_spec.training.spelling import spelled
 from models.errors import BadChoice
-from models.load.checkpoint import opened
 from models.load.heads import GROUP
 from models.load.token_bytes import BYTE_LETTERS, TokenBytes
 from models.load.tokenizers import read_tokenizer
+from models.load.translation import small_files
 from models.pairs.own_drafters import CHARACTERS
 from models.training.draft_model import llama_config, save_model
 from models.training.fitting import Fitting
@@ -39,8 +39,8 @@ TOKENS = 200
 
 def character_model(shop: Workshop, request: TrainRequest) -> Work:
     """Raises ModelsError: the target has no tokenizer.json, or the requested size is invalid."""
-    with opened(shop.path) as target:
-        tokenizer = read_tokenizer(target.folder)
+    with small_files(shop.path) as folder:
+        tokenizer = read_tokenizer(folder)
     if not tokenizer.is_fast:
         raise BadChoice(
             f"{shop.path} has no tokenizer.json, which tells what its tokens stand for. Train another kind."

@@ -20,6 +20,7 @@ from models.errors import BadChoice
 from models.load.checkpoint import opened
 from models.load.heads import GROUP, llama_shape, quantize
 from models.load.tokenizers import check_folders
+from models.load.translation import small_files
 from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
@@ -103,8 +104,8 @@ def _of_model(shop: Workshop, text: str) -> Kind:
     source = read_source(text)
     path = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
     check_target(path)
-    with opened(path) as files, opened(shop.path) as target:
-        check_folders(target.folder, files.folder)
+    with opened(path) as files, small_files(shop.path) as target:
+        check_folders(target, files.folder)
         model, config = files.load(as_float32=True)
     if get_total_parameters(model) >= get_total_parameters(shop.target):
         raise BadChoice(
@@ -121,8 +122,8 @@ def _of_model(shop: Workshop, text: str) -> Kind:
 
 def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:
     def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
-        with opened(shop.path) as target:
-            copy_tokenizer(target.folder, folder)
+        with small_files(shop.path) as target:
+            copy_tokenizer(target, folder)
         save_model(folder, model, {**config, **about}, bits)
 
     vocab = vocabulary(shop.target)

@@ -13,9 +13,12 @@ from mlx_lm.utils import load_tokenizer
 from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.load import checkpoint
 from models.load.checkpoint import opened
+from models.load.configuration import check_architecture
 from models.load.engine import load
 from models.load.gguf_file import GgufFile
 from models.load.gguf_tokenizer import tokenizer_of
+from models.load.translation import small_files
+from models.pairs.folder import read_config
 from models.pairs.resolve import resolve
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import text
@@ -77,6 +80,15 @@ def test_its_tokenizer_reads_and_writes_the_same_text(tmp_path):
     assert tokenizer.eos_token_ids == {TOKENS.index("<|end|>")}
     chat = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
     assert chat == "<|start|>hello<|end|>"
+
+
+def test_its_tokenizer_alone_is_read_without_the_weights(tmp_path, monkeypatch):
+    write_gguf(tmp_path / "model.gguf", "qwen3", Kind.F16)
+    monkeypatch.setattr(GgufFile, "tensors", lambda file: pytest.fail("gigabytes are read"))
+    with small_files(tmp_path / "model.gguf") as folder:
+        check_architecture(read_config(folder), "it")
+        assert load_tokenizer(folder).encode("hello") == [TOKENS.index("hello")]
+    assert not folder.exists()
 
 
 def test_a_space_is_put_before_a_text_only_if_the_file_says_so(tmp_path):
