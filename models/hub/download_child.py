@@ -85,7 +85,7 @@ class Job:
                 self.phase = "checking"
                 for source, repository in self.repositories.items():
                     repository.finish(check_mtp if source == self.original else check_folder)
-                    sweep_stale([source.repo])
+                    sweep_stale(source.repo)
                 if self.original:
                     self._take(self.original)
         except ModelsError as error:

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,20 +17,20 @@ def partial_file(repo: str, blob: str) -> Path:
     return repository_folder(repo) / "blobs" / f"{blob}{_PARTIAL}"
 
 
-def partial_files(repos: Iterable[str]) -> list[Path]:
-    """The partial files that our pulls left for these repositories."""
-    return [file for file in _unfinished(repos) if file.name.endswith(_PARTIAL)]
+def partial_files(repo: str) -> list[Path]:
+    """The partial files that our pulls left for a repository."""
+    return [file for file in _unfinished(repo) if file.name.endswith(_PARTIAL)]
 
 
-def sweep_stale(repos: Iterable[str]) -> None:
+def sweep_stale(repo: str) -> None:
     """Delete unfinished files, ours and other programs', that were not written to for a day."""
-    for file in _unfinished(repos):
+    for file in _unfinished(repo):
         with suppress(FileNotFoundError):  # another program may finish it meanwhile
             if file.stat().st_mtime < time.time() - _STALE_SECONDS:
                 file.unlink()
 
 
-def _unfinished(repos: Iterable[str]) -> list[Path]:
-    folders = [repository_folder(repo) / "blobs" for repo in repos]
+def _unfinished(repo: str) -> list[Path]:
+    folder = repository_folder(repo) / "blobs"
     # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
-    return [file for folder in folders if os.path.isdir(folder) for file in folder.glob("*.incomplete")]
+    return [*folder.glob("*.incomplete")] if os.path.isdir(folder) else []

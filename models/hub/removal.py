@@ -98,14 +98,14 @@ def _files_of(spec: PairSpec, sources: Sequence[Source]) -> set[Path]:
     return packaged | _files_only_of([source for source in sources if not source.is_local])
 
 
-def _files_only_of(sources: Iterable[Source]) -> set[Path]:
+def _files_only_of(sources: Sequence[Source]) -> set[Path]:
     """Files of these Hub models that no other snapshot uses, and their partial files."""
     folders = [folder for source in sources if (folder := find_folder(source))]
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
     repositories = {folder.parents[1] for folder in folders}
     shared = (blob for blob in hub_cache().glob("*/blobs/*") if blob.parents[1] not in repositories)
     used = _contents(others) | {blob.resolve() for blob in shared if blob.is_symlink()}
-    return _contents(folders) - used | {*partial_files(source.repo for source in sources)}
+    return _contents(folders) - used | {file for each in sources for file in partial_files(each.repo)}
 
 
 def _contents(folders: Iterable[Path]) -> set[Path]:

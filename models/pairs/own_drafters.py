@@ -31,7 +31,9 @@ def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
     for folder in _folders(target_name(target)):
         try:
             kind, facts = check_drafter(folder), facts_of(folder)
-            _check_target(facts, target)
+            made_for = facts.get("target")
+            if made_for not in (None, target_name(target), target.repo, str(target)):
+                raise BadChoice(f"it was made for {made_for}.")
             if facts.get("reads") != CHARACTERS:
                 found[kind] = folder
         except (ModelsError, OSError) as error:
@@ -52,9 +54,3 @@ def facts_of(folder: Path) -> dict[str, Any]:
     """What was noted in a drafter's config.json when it was made here."""
     facts = read_config(folder).get("mlx_spec")
     return facts if isinstance(facts, dict) else {}
-
-
-def _check_target(facts: dict[str, Any], target: Source) -> None:
-    made_for = facts.get("target")
-    if made_for is not None and made_for not in (target_name(target), target.repo, str(target)):
-        raise BadChoice(f"it was made for {made_for}.")

@@ -96,7 +96,7 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
 def parts_of(name: str) -> int:
     """Bytes of a pair's partly downloaded weights."""
     sizes = []
-    for file in partial_files(source.repo for source in find(name).spec.sources):
+    for file in [file for source in find(name).spec.sources for file in partial_files(source.repo)]:
         with suppress(FileNotFoundError):  # complete by now
             sizes.append(file.stat().st_size)
     return sum(sizes)

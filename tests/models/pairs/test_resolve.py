@@ -176,7 +176,7 @@ def test_a_cache_that_may_not_be_seen_is_an_empty_one(home: Path) -> None:
     with unseen(home / "hf"):
         assert not installed(spec)
         assert free_disk(hub_cache()) > 0
-        assert not partial_files(source.repo for source in spec.sources)
+        assert not any(partial_files(source.repo) for source in spec.sources)
 
 
 def test_a_draft_is_suggested_by_the_target_s_family() -> None:
