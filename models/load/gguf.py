@@ -15,7 +15,7 @@ import mlx.core as mx
 
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, is_full_disk, reason_of
 from models.load.gguf_file import DAMAGE, GgufFile
-from models.load.gguf_numbers import GROUP
+from models.load.gguf_numbers import GROUP, KINDS
 from models.load.gguf_tokenizer import tokenizer_of
 
 ROPE_FACTORS = "rope_freqs.weight"
@@ -91,7 +91,7 @@ def unpack(path: Path, folder: Path, *, weights: bool = True) -> tuple[dict[str,
     """Write config.json and the tokenizer of a GGUF file into `folder`.
 
     Args:
-        weights: read them too, which may take minutes; False: config.json has the type of the model alone.
+        weights: read them too, which may take minutes.
 
     Returns:
         Its weights under mlx-lm's names, and a note for the user: empty if they are the same bit for bit.
@@ -125,33 +125,28 @@ def _unpack(path: Path, folder: Path, whole: bool) -> tuple[dict[str, mx.array],
             "Use an MLX or safetensors version of the model."
         )
     architecture = ARCHITECTURES[file.architecture]
-    for name in file.table:
-        if name != ROPE_FACTORS:
-            _name(name, architecture, path)  # refuses an unknown one
+    layers = {name: _layer(name, architecture, path) for name in file.table if name != ROPE_FACTORS}
     tokenizer_of(file).save_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps(_config(file, architecture, layers)))
     if not whole:
-        (folder / "config.json").write_text(json.dumps({"model_type": architecture.model_type}))
         return {}, ""
-    tensors, rounded = file.tensors()
-    factors = tensors.pop(ROPE_FACTORS, None)
-    weights = {_name(name, architecture, path): array for name, array in tensors.items()}
-    weights = _as_mlx(weights, architecture, file)
-    note = f"{path.name} has K-quants: {rounded} matrices are rounded." if rounded else ""
-    config = _config(weights, architecture, file)
-    if factors is not None and file.architecture == "llama":
-        config["rope_scaling"] = _llama3_scaling(factors)
-    (folder / "config.json").write_text(json.dumps(config))
-    return weights, note
+    arrays = {
+        f"{layer}.{leaf}": array
+        for name, layer in layers.items()
+        for leaf, array in file.tensor(name).items()
+    }
+    note = f"{path.name} has K-quants: {file.rounded} matrices are rounded." if file.rounded else ""
+    return _as_mlx(arrays, architecture, file), note
 
 
-def _name(name: str, architecture: Architecture, path: Path) -> str:
-    """mlx-lm's name of a tensor."""
+def _layer(name: str, architecture: Architecture, path: Path) -> str:
+    """mlx-lm's name of the layer that a tensor is of."""
     names = {**NAMES, **architecture.extra_names}
-    found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|scales|biases|bias)", name)
+    found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(?:weight|bias)", name)
     if found is None or found[2] not in names:
         raise BadChoice(f"{path} has a tensor {name}, which {architecture.model_type} has not in mlx-lm.")
-    layer = f"model.layers.{found[1]}." if found[1] else ""
-    return f"{layer}{names[found[2]]}.{found[3]}"
+    place = f"model.layers.{found[1]}." if found[1] else ""
+    return f"{place}{names[found[2]]}"
 
 
 def _as_mlx(weights: dict[str, mx.array], architecture: Architecture, file: GgufFile) -> dict[str, mx.array]:
@@ -175,7 +170,8 @@ def _key_heads(file: GgufFile) -> int:
     return file.get("{}.attention.head_count_kv", file.get("{}.attention.head_count"))
 
 
-def _config(weights: Mapping[str, mx.array], architecture: Architecture, file: GgufFile) -> dict[str, Any]:
+def _config(file: GgufFile, architecture: Architecture, layers: Mapping[str, str]) -> dict[str, Any]:
+    """config.json; `layers` are mlx-lm's names by tensor."""
     get = file.get
     heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
     config = {
@@ -190,7 +186,7 @@ def _config(weights: Mapping[str, mx.array], architecture: Architecture, file: G
         "vocab_size": len(get("tokenizer.ggml.tokens")),
         "rope_theta": get("{}.rope.freq_base", 10_000.0),
         "max_position_embeddings": get("{}.context_length"),
-        "tie_word_embeddings": "lm_head.weight" not in weights,
+        "tie_word_embeddings": "output.weight" not in file.table,
         "eos_token_id": _ends(file),
         **architecture.config(file),
     }
@@ -202,11 +198,14 @@ def _config(weights: Mapping[str, mx.array], architecture: Architecture, file: G
                 "{}.rope.scaling.original_context_length", config["max_position_embeddings"]
             ),
         }
-    if quantized := _quantized(weights):
+    if file.architecture == "llama" and ROPE_FACTORS in file.table:
+        config["rope_scaling"] = _llama3_scaling(file.tensor(ROPE_FACTORS)["weight"])
+    kinds = [(layer, KINDS.get(file.table[name].kind)) for name, layer in layers.items()]
+    if quantized := {layer: kind.bits for layer, kind in kinds if kind}:
         usual = Counter(quantized.values()).most_common(1)[0][0]
         # Every layer is named: mlx-lm builds the model before it reads the weights.
-        layers = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
-        config["quantization"] = {"group_size": GROUP, "bits": usual, **layers}
+        named = {layer: {"group_size": GROUP, "bits": bits} for layer, bits in quantized.items()}
+        config["quantization"] = {"group_size": GROUP, "bits": usual, **named}
     return config
 
 
@@ -227,10 +226,3 @@ def _llama3_scaling(factors: mx.array) -> dict[str, Any]:
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192,
     }
-
-
-def _quantized(weights: Mapping[str, mx.array]) -> dict[str, int]:
-    """Bits by quantized layer."""
-    layers = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
-    words = {layer: weights[f"{layer}.weight"].shape[-1] for layer in layers}
-    return {layer: 32 * words[layer] // (weights[f"{layer}.scales"].shape[-1] * GROUP) for layer in layers}

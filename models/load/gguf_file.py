@@ -8,7 +8,7 @@ import struct
 from math import prod
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mlx.core as mx
 import numpy as np
@@ -25,6 +25,14 @@ _NUMBERS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Formats of metadata, by their number in the file."""
 _PLAIN = {0: (np.float32, mx.float32), 1: (np.float16, mx.float16), 30: (np.uint16, mx.bfloat16)}
 """F32, F16 and BF16, by their number in the file: as NumPy reads them, and what they are."""
+
+
+class Entry(NamedTuple):
+    """A tensor in the file's table: `kind` is its number format, `offset` where it begins."""
+
+    shape: list[int]
+    kind: int
+    offset: int
 
 
 class GgufFile:
@@ -51,7 +59,7 @@ class GgufFile:
                 "`llama-gguf-split --merge`, or use a version in one file."
             )
         self.table = dict(self._entry() for _ in range(count))
-        """By tensor, its shape, its number format and where it begins."""
+        """By tensor."""
         step = self.get("general.alignment", 32)
         self._begin = -(-self._at // step) * step
 
@@ -69,28 +77,32 @@ class GgufFile:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def tensors(self) -> tuple[dict[str, mx.array], int]:
-        """The tensors, which takes a while; of a quantized matrix three arrays, as mlx-lm names them. And how
-        many matrices are not the same bit for bit. One of `DAMAGE` if they cannot be read.
-        """
-        arrays, rounded = dict[str, mx.array](), 0
-        for name, (shape, kind, offset) in self.table.items():
-            self._at = self._begin + offset
-            if kind in _PLAIN:
-                stored, dtype = _PLAIN[kind]
-                numbers = np.frombuffer(self._take(prod(shape) * np.dtype(stored).itemsize), stored)
-                arrays[name] = mx.array(numbers).view(dtype).reshape(shape)
-            else:
-                found = KINDS[kind]
-                blocks = prod(shape) // found.weights
-                content = np.frombuffer(self._take(blocks * found.size), np.uint8).reshape(blocks, found.size)
-                leaves = dict(zip(LEAVES, found.in_mlx(mx.array(content), shape[0]), strict=True))
-                mx.eval(leaves)  # or the bytes of all matrices would be in memory at once
-                arrays |= {name.removesuffix("weight") + leaf: x for leaf, x in leaves.items()}
-                rounded += found.rounded
-        return arrays, rounded
+    @property
+    def rounded(self) -> int:
+        """How many matrices are not the same bit for bit in MLX's format."""
+        return sum(kind in KINDS and KINDS[kind].rounded for _, kind, _ in self.table.values())
 
-    def _entry(self) -> tuple[str, tuple[list[int], int, int]]:
+    def tensor(self, name: str) -> dict[str, mx.array]:
+        """A tensor by the last part of its name; a quantized matrix is three, as mlx-lm names them.
+
+        Raises one of `DAMAGE` if it cannot be read.
+        """
+        shape, kind, offset = self.table[name]
+        self._at = self._begin + offset
+        if kind in _PLAIN:
+            stored, dtype = _PLAIN[kind]
+            numbers = np.frombuffer(self._take(prod(shape) * np.dtype(stored).itemsize), stored)
+            return {name.rpartition(".")[2]: mx.array(numbers).view(dtype).reshape(shape)}
+        found = KINDS[kind]
+        blocks = prod(shape) // found.weights
+        content = np.frombuffer(self._take(blocks * found.size), np.uint8).reshape(blocks, found.size)
+        leaves: dict[str, mx.array] = dict(
+            zip(LEAVES, found.in_mlx(mx.array(content), shape[0]), strict=True)
+        )
+        mx.eval(leaves)  # or the bytes of all matrices would be in memory at once
+        return leaves
+
+    def _entry(self) -> tuple[str, Entry]:
         """The next tensor of the table."""
         name, rank = self._text(), self._number("<I")
         shape = [self._number("<Q") for _ in range(rank)][::-1]
@@ -100,7 +112,7 @@ class GgufFile:
                 f"{self.path} has {name} in a number format that is not supported here (type {kind} of "
                 "ggml). Use a Q4_0, Q8_0, F16, BF16 or K-quant file."
             )
-        return name, (shape, kind, offset)
+        return name, Entry(shape, kind, offset)
 
     def _take(self, count: int) -> bytes:
         """The next bytes."""

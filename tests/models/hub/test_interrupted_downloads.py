@@ -49,7 +49,7 @@ def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Pa
     with pytest.raises(NotInstalled, match="mlx-spec pull --target org/target --draft org/draft"):
         installed_folder(SPEC.sources[1], SPEC)
 
-    (part,) = partial_files(["org/target", "org/draft"])
+    (part,) = (*partial_files("org/target"), *partial_files("org/draft"))
     here = part.stat().st_size
     assert here == 19 << 17, "whole steps of what came, small ones"
     hub.cut_after.clear()
@@ -75,7 +75,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
             begun.append(progress.transferred_bytes)
 
     assert not installed(SPEC) and not is_installed(SPEC.target)
-    (part,) = partial_files(["org/target"])
+    (part,) = partial_files("org/target")
     here = part.stat().st_size
     assert here >= 2 << 20 and removable_bytes(SPEC) > here
 
@@ -86,7 +86,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
     goes_on = next(progress for progress in pulling if progress.phase == "weights")
     hub.stall_after.clear()
     *_, end = pulling
-    assert installed(SPEC) and not partial_files(["org/target", "org/draft"])
+    assert installed(SPEC) and not (*partial_files("org/target"), *partial_files("org/draft"))
     assert hub.sent_bytes == end.transferred_bytes == len(weights_of(hub, "org/target")) - here
     assert goes_on.done_bytes >= here, "the bar begins where it ended"
     assert end.done_bytes == end.total_bytes

@@ -30,12 +30,12 @@ ROUNDED = {"Q2_K": 0.12, "Q3_K": 0.1, "Q6_K": 0.02}
 def test_a_matrix_has_the_numbers_of_llama_cpp(kind, tmp_path):
     blocks = _random_blocks(kind)
     _write(tmp_path / "model.gguf", blocks, kind)
-    tensors, rounded = GgufFile(tmp_path / "model.gguf").tensors()
-    leaves = [tensors[f"output.{leaf}"] for leaf in ("weight", "scales", "biases")]
+    file = GgufFile(tmp_path / "model.gguf")
+    leaves = file.tensor("output.weight").values()
     found = mx.dequantize(*leaves, group_size=GROUP, bits=KINDS[kind].bits).astype(mx.float32)
     wanted = mx.array(gguf.quants.dequantize(blocks, kind))
     assert mx.linalg.norm(found - wanted) < ROUNDED.get(kind.name, 2e-3) * mx.linalg.norm(wanted)
-    assert rounded == kind.name.endswith("_K")
+    assert file.rounded == kind.name.endswith("_K")
 
 
 def test_weights_of_k_quants_are_noted(tmp_path, monkeypatch):
