@@ -19,10 +19,10 @@ from models.errors import BrokenFiles
 from models.load.checkpoint import on_cpu
 from models.load.configuration import rope_settings
 from models.pairs.folder import read_config, weight_files
+from models.pairs.original_mtp import WEIGHTS
 
 GROUP = 64
 """Weights that share a scale."""
-WEIGHTS = "model.safetensors"
 LAYER_SIZES = ("hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads", "vocab_size")
 """Sizes of its layers that a head's config.json must name."""
 SPECULATORS = "speculators_model_type"

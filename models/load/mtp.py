@@ -106,13 +106,9 @@ def _sanitized(own: Weights, target: Any) -> Weights:
 
 def _renamed(name: str) -> str:
     part, _, rest = name.rpartition(".")
-    return (
-        f"{_NAMES[part]}.{rest}"
-        if part in _NAMES
-        else name
-        if name.startswith(COPIES)
-        else f"layers.0.{name}"
-    )
+    if part in _NAMES:
+        return f"{_NAMES[part]}.{rest}"
+    return name if name.startswith(COPIES) else f"layers.0.{name}"
 
 
 def _joined_experts(own: Weights) -> Weights:

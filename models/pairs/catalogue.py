@@ -65,10 +65,8 @@ def read_own() -> list[dict[str, Any]]:
 def _is_pair(table: object) -> bool:
     if not isinstance(table, dict) or {name: type(value) for name, value in table.items()} != _KINDS:
         return False
-    sizes = (table["download_bytes"], table["memory_bytes"])
-    return bool(_QUANTIZATION.fullmatch(table["quantization"])) and all(
-        0 <= s < _LARGEST_BYTES for s in sizes
-    )
+    plausible = all(0 <= table[size] < _LARGEST_BYTES for size in ("download_bytes", "memory_bytes"))
+    return plausible and bool(_QUANTIZATION.fullmatch(table["quantization"]))
 
 
 def find(name: str) -> Pair:

@@ -66,15 +66,10 @@ class PairSpec:
 
     def as_json(self) -> dict[str, Any]:
         """Name and sources for reports of measurements; of documents only their number."""
-        draft = str(self.draft) if self.draft else None
-        named: dict[str, Any] = (
-            {"drafters": [str(source) for source in self.drafters]} if self.drafters else {}
-        )
-        if self.drafter_bits:
-            named["drafter_bits"] = self.drafter_bits
-        if self.documents:
-            named["documents"] = len(self.documents)
-        return {"name": self.name, "target": str(self.target), "draft": draft, **named}
+        draft, drafters = str(self.draft) if self.draft else None, [str(source) for source in self.drafters]
+        more = {"drafters": drafters, "drafter_bits": self.drafter_bits, "documents": len(self.documents)}
+        given = {name: value for name, value in more.items() if value}
+        return {"name": self.name, "target": str(self.target), "draft": draft, **given}
 
 
 def check_bits(bits: int | None) -> int | None:
