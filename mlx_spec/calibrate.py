@@ -165,15 +165,18 @@ class Calibration:
         self.plain += [min(times)] if times else []
 
     def _time_reading(self, drafter: Drafter) -> None:
-        """Time how long it reads a text. The second time counts, since a kernel may be built in the first: in
-        an answer that would keep it from drafting ever after."""
-        options = Options(drafter=drafter.name, draft_length=1, max_tokens=4)
+        """Time how long it reads a text, and rounds with one drafted token: on a slow machine no other of its
+        rounds are timed. The second time counts, since a kernel may be built in the first: in an answer that
+        would keep it from drafting ever after."""
+        options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
         for _ in range(2):
             rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
             late = next((read for read in rounds if read.drafted), None)
-            self.engine.forget()
             if late is not None:
                 self.reading[drafter.name] = late.seconds
+                times = self._steady(rounds, 1, TIMED_ROUNDS)
+                self.times[Kind(drafter.name, 1, self.near)] = [each / self.plain[-1] for each in times]
+            self.engine.forget()
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
@@ -220,12 +223,12 @@ class Calibration:
     def _drafting(self, name: str, context: int) -> tuple[float, float] | None:
         """(seconds once, seconds per drafted token) that drafting adds to the target pass.
 
-        A fitted line, never falling. None where too little was timed.
+        A fitted line, never falling; through zero if only one length was timed. None where none was.
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         extra = {k: seconds - _on_line(passes, k) for k, seconds in self._timed_at(name, context).items()}
         if len(extra) < 2:
-            return None
+            return next(((0.0, max(0.0, more / k)) for k, more in extra.items()), None)
         step, once = np.polyfit(list(extra), list(extra.values()), 1)
         return max(0.0, float(once)), max(0.0, float(step))
 

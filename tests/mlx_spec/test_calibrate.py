@@ -56,6 +56,18 @@ def test_a_kernel_built_while_a_draft_model_reads_its_first_text_is_not_its_read
     assert not waits and 0 < engine.controller.reading["model"] * calibration.near < 0.25
 
 
+def test_a_draft_model_has_costs_on_a_machine_too_slow_to_time_its_longer_drafts(monkeypatch):
+    monkeypatch.setattr(measuring, "FIRST", (1, 3))
+    monkeypatch.setattr(measuring, "DRAFTED", (15,))
+    calibration = Calibration(an_engine())
+    for done, _ in calibration.run(60.0):
+        if done > 2:
+            break
+    costs = calibration.finish()
+    drafting = [costs.of("model", k) - costs.of("lookup", k) for k in (1, 3)]
+    assert "model" in costs.rounds and drafting[1] == pytest.approx(3 * drafting[0])
+
+
 def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1,))
     model = assistant_heads.target()
