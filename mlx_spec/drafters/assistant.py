@@ -5,8 +5,6 @@ It has no rows of its own: nothing to read before a draft, nothing to rewind aft
 
 from collections.abc import Sequence
 
-import mlx.core as mx
-
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
@@ -15,7 +13,7 @@ from mlx_spec.drafters.last_state import LastStateDrafter
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import BatchVerifier, Chain
 
 LIMIT = 8
 """Google advises 2 to 8 tokens, by the target's size; later steps are less accurate."""
@@ -49,16 +47,12 @@ class AssistantDrafter(LastStateDrafter):
         assert self._state is not None, "there is no candidate before a round was observed"
         seen = {kind: self._seen(kind, context.length.plus(-2)) for kind in self._buffers}
         token, hidden = context.last(1), self.head.features([self._state])
-        drafted, probs = token[:, :0], []
-        for index in range(depth):
+        chain = Chain(verifier, len(token))
+        for _ in range(depth):
             states = self.head(token, hidden, seen)
-            logits = self.head.logits(states)[:, 0, : verifier.vocab]
-            token, q = verifier.propose(logits, index, drafted)
-            mx.async_eval(token)  # the device begins while the host builds the next step
-            drafted = mx.concatenate([drafted, token], axis=1)
-            probs += [] if q is None else [q]
+            token = chain.step(self.head.logits(states)[:, 0, : verifier.vocab])
             hidden = self.head.next_hidden(states)
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+        return chain.draft
 
     def _seen(self, kind: str, at: Length) -> Seen:
         """Keys, values and mask of the target's rows up to `at`, the last that it has read."""

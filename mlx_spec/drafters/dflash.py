@@ -13,7 +13,7 @@ from mlx_spec.drafters import Context
 from mlx_spec.drafters.dflash_head import DFlashHead
 from mlx_spec.drafters.features import FeatureDrafter
 from mlx_spec.types import MAX_DRAFT_LENGTH
-from mlx_spec.verify.batch import Proposer
+from mlx_spec.verify.batch import Chain, Proposer
 
 
 class DFlashDrafter(FeatureDrafter):
@@ -41,13 +41,11 @@ class DFlashDrafter(FeatureDrafter):
 
     def _walk(self, before: mx.array, guesses: mx.array, states: mx.array, verifier: Proposer) -> Draft:
         """Choose token by token: each changes the guesses of the next."""
-        drafted, probs = mx.zeros((len(before), 0), mx.int32), []
+        chain = Chain(verifier, len(before))
         for index in range(guesses.shape[1]):
             logits = self.head.spread(self.head.after(before, guesses[:, index], states[:, index]))
-            ids, q = verifier.propose(logits[:, : verifier.vocab], index, drafted)
-            drafted, before = mx.concatenate([drafted, ids], axis=1), ids[:, 0]
-            probs += [] if q is None else [q]
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+            before = chain.add(logits[:, : verifier.vocab])[:, 0]
+        return chain.draft
 
     @property
     def _shadows(self) -> int:

@@ -23,7 +23,7 @@ from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.drafters.draft_head import restrict_head, spread
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.model import Model
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import BatchVerifier, Chain
 
 CANDIDATE = Candidate("foreign", kind="foreign", prior=0.4, limit=15, host_text=True)
 LONG_LAG = 64
@@ -187,19 +187,14 @@ class ByVocabulary(ForeignDrafter):
     def _continue(
         self, texts: list[list[int]], output: Output, depth: int, most: int, verifier: BatchVerifier
     ) -> Draft:
-        drafted = own = mx.zeros((len(texts), 0), mx.int32)
-        logits, probs = output.logits[:, -1], []
+        logits, own, chain = output.logits[:, -1], list[mx.array](), Chain(verifier, len(texts))
         for index in range(min(depth, most)):
             if index:
-                logits = self._step(own[:, -1:], index - 1)
-            among_all = spread(logits[:, self._draft_ids], self._target_ids, verifier.vocab)
-            ids, q = verifier.propose(among_all, index, drafted)
-            mx.async_eval(ids)  # the device begins while the host builds the next step
-            drafted = mx.concatenate([drafted, ids], axis=1)
-            own = mx.concatenate([own, self._draft_id_of[ids]], axis=1)
-            probs += [] if q is None else [q]
-        self._drafted = own
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+                logits = self._step(own[-1], index - 1)
+            ids = chain.step(spread(logits[:, self._draft_ids], self._target_ids, verifier.vocab))
+            own.append(self._draft_id_of[ids])
+        self._drafted = mx.concatenate(own, axis=1)
+        return chain.draft
 
 
 class ByText(ForeignDrafter):

@@ -21,7 +21,7 @@ from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.cache import Buffer, make_entries
 from mlx_spec.target.model import Model
 from mlx_spec.target.taps import InPlace, Tap
-from mlx_spec.verify.batch import BatchVerifier
+from mlx_spec.verify.batch import BatchVerifier, Chain
 
 CANDIDATE = Candidate("layer_skip", kind="layer_skip", prior=0.5, limit=15)
 
@@ -61,14 +61,10 @@ class LayerSkipDrafter(Drafter):
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         p = Pass(context.last(1), context.length.plus(-1))
-        drafted, probs = p.ids[:, :0], []
-        for index in range(depth):
-            ids, q = verifier.propose(self.cached.decode(p).logits[:, -1], index, drafted)
-            mx.async_eval(ids)  # the device begins while the host builds the next step
-            drafted = mx.concatenate([drafted, ids], axis=1)
-            probs += [] if q is None else [q]
-            p = Pass(ids, p.start.plus(1))
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+        chain = Chain(verifier, len(p.ids))
+        for _ in range(depth):
+            p = Pass(chain.step(self.cached.decode(p).logits[:, -1]), p.start.plus(1))
+        return chain.draft
 
 
 class Skipped(InPlace):

@@ -11,7 +11,7 @@ from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.target.model import Model
-from mlx_spec.verify.batch import Proposer
+from mlx_spec.verify.batch import Chain, Proposer
 
 CANDIDATE = Candidate("model", kind="model", prior=0.5, limit=15)
 """The limit gives passes over 16 rows: from about 10 rows on they hardly take longer, on this project's CPU
@@ -136,24 +136,19 @@ class ModelDrafter(Drafter):
 
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         p = self._first(context)
-        drafted = mx.zeros((p.ids.shape[0], 0), mx.int32)
-        probs = []
+        chain = Chain(verifier, len(p.ids))
         for index in range(depth):
-            output = self._step(p) if index == 0 else self.cached.follow(p)
-            logits = self._logits(output, slice(-1, None))[:, 0]
-            ids, q = verifier.propose(logits[:, : verifier.vocab], index, drafted)
-            mx.async_eval(ids)  # the device begins while the host builds the next step
-            drafted = mx.concatenate([drafted, ids], axis=1)
-            probs += [] if q is None else [q]
+            output = self.cached.follow(p) if index else self._step(p)
+            ids = chain.step(self._logits(output, slice(-1, None))[:, 0, : verifier.vocab])
             p = self._next(p, ids, output)
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+        return chain.draft
 
     def _shadow(self, context: Context, verifier: Proposer) -> Draft:
         p = self._first(context)
         count = self._shadows
         known = p.ids[:, -count:]
         logits = self._logits(self._step(p), slice(-1 - count, -1))
-        guesses = verifier.before(count).guesses(logits[:, :, : verifier.vocab], known)
+        guesses = verifier.guesses(logits[:, :, : verifier.vocab], known)
         return Draft.none(len(known), shadow=(guesses == known).astype(mx.int32))
 
     def _masked(self, context: Context, depth: int, verifier: Proposer, mask: int) -> Draft:

@@ -8,8 +8,13 @@ from jaxtyping import Float, Int
 
 from mlx_spec.arrays import Draft, Length, Tree, Verdict
 from mlx_spec.verify.history import History
-from mlx_spec.verify.verifiers import Verifier
+from mlx_spec.verify.verifiers import RoundVerifier, Verifier
 from mlx_spec.verify.walk import walk
+
+Logits = Float[mx.array, "b vocab"]
+Drafted = Int[mx.array, "b {index}"]
+Proposal = tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]
+Tokens = Int[mx.array, "b rows"]
 
 
 class Proposer(ABC):
@@ -18,35 +23,49 @@ class Proposer(ABC):
     vocab: int
 
     @abstractmethod
-    def before(self, count: int) -> "Proposer":
-        """That of the round that would have drafted the latest `count` tokens."""
-
-    @abstractmethod
-    def scores(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> Float[mx.array, "b vocab"]:
+    def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
         """Scores whose argmax is the drafter's choice at draft position `index`; trees take the best few."""
 
     @abstractmethod
-    def propose(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]:
+    def propose(self, logits: Logits, index: int, drafted: Drafted) -> Proposal:
         """The drafter's token at draft position `index`, and its distribution if the rule needs it."""
 
     @abstractmethod
-    def guesses(
-        self, logits: Float[mx.array, "b rows vocab"], known: Int[mx.array, "b rows"]
-    ) -> Int[mx.array, "b rows"]:
-        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
+    def guesses(self, logits: Float[mx.array, "b rows vocab"], known: Tokens) -> Tokens:
+        """What it would have proposed, by these logits, in place of the texts' latest tokens `known`."""
 
     def at_once(self, logits: Float[mx.array, "b depth vocab"]) -> Draft:
         """A chain of tokens whose logits do not depend on each other."""
-        drafted, probs = mx.zeros((len(logits), 0), mx.int32), []
+        chain = Chain(self, len(logits))
         for index in range(logits.shape[1]):
-            ids, q = self.propose(logits[:, index], index, drafted)
-            drafted = mx.concatenate([drafted, ids], axis=1)
-            probs += [] if q is None else [q]
-        return Draft.chain(drafted, mx.concatenate(probs, axis=1) if probs else None)
+            chain.add(logits[:, index])
+        return chain.draft
+
+
+class Chain:
+    """A chain while it is drafted, token by token."""
+
+    def __init__(self, proposer: Proposer, sequences: int):
+        self._proposer = proposer
+        self._tokens, self._probs = mx.zeros((sequences, 0), mx.int32), list[mx.array]()
+
+    def add(self, logits: Logits) -> Int[mx.array, "b 1"]:
+        """The drafter's next token, by these logits."""
+        ids, q = self._proposer.propose(logits, self._tokens.shape[1], self._tokens)
+        self._tokens = mx.concatenate([self._tokens, ids], axis=1)
+        self._probs += [] if q is None else [q]
+        return ids
+
+    def step(self, logits: Logits) -> Int[mx.array, "b 1"]:
+        """The same; the device begins while the host builds what gives the next logits."""
+        ids = self.add(logits)
+        mx.async_eval(ids)
+        return ids
+
+    @property
+    def draft(self) -> Draft:
+        """All tokens so far."""
+        return Draft.chain(self._tokens, mx.concatenate(self._probs, axis=1) if self._probs else None)
 
 
 class BatchVerifier(Proposer):
@@ -62,23 +81,20 @@ class BatchVerifier(Proposer):
     ):
         self._verifiers, self._tokens, self._length = verifiers, tokens, length
         self.vocab = verifiers[0].vocab
-        self._rounds = [
-            v.for_round(History(v.options, tokens, i, length.of(i)), length.of(i), depth)
-            for i, v in enumerate(verifiers)
+        self._rounds = self._at(length, depth)
+
+    def _at(self, length: Length, depth: int) -> list[RoundVerifier]:
+        """By sequence, for a round that begins at this length."""
+        return [
+            v.for_round(History(v.options, self._tokens, i, length.of(i)), length.of(i), depth)
+            for i, v in enumerate(self._verifiers)
         ]
 
-    def before(self, count: int) -> "BatchVerifier":
-        return BatchVerifier(self._verifiers, self._tokens, self._length.plus(-count), count - 1)
-
-    def scores(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> Float[mx.array, "b vocab"]:
+    def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
         each = [r.scores(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
         return mx.concatenate(each)
 
-    def propose(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]:
+    def propose(self, logits: Logits, index: int, drafted: Drafted) -> Proposal:
         each = [r.propose(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
         tokens = mx.stack([token for token, _ in each])
         if not (drawn := [p for _, p in each if p is not None]):
@@ -98,10 +114,10 @@ class BatchVerifier(Proposer):
         accepted, path, tokens = (mx.stack(list(each)) for each in zip(*judged, strict=True))
         return Verdict(accepted, path, tokens)
 
-    def guesses(
-        self, logits: Float[mx.array, "b rows vocab"], known: Int[mx.array, "b rows"]
-    ) -> Int[mx.array, "b rows"]:
-        return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(self._rounds)])
+    def guesses(self, logits: Float[mx.array, "b rows vocab"], known: Tokens) -> Tokens:
+        count = known.shape[1]
+        rounds = self._at(self._length.plus(-count), count - 1)
+        return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(rounds)])
 
     def _plain(self, draft: Draft, logits: mx.array) -> Verdict:
         scores = self.scores(logits, 0, draft.tokens)

@@ -10,7 +10,7 @@ import mlx.core as mx
 from jaxtyping import Float, Int
 
 from mlx_spec.arrays import Length, take_rows
-from mlx_spec.verify.batch import Proposer
+from mlx_spec.verify.batch import Drafted, Logits, Proposal, Proposer, Tokens
 
 RIGHT = (0.0, 0.2, 0.5, 0.7)
 """How often a copy is right, by the tokens that match: 0, 1, 2, and 3 or more."""
@@ -32,38 +32,30 @@ class Copying(Proposer):
         self._verifier, self._tokens, self._length = verifier, tokens, length
         self.vocab = verifier.vocab
 
-    def before(self, count: int) -> "Copying":
-        return Copying(self._verifier.before(count), self._tokens, self._length.plus(-count))
+    def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
+        mixed = self._mixed(logits[:, None], self._length, drafted, index)[:, 0]
+        return self._verifier.scores(mixed, index, drafted)
 
-    def scores(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> Float[mx.array, "b vocab"]:
-        return self._verifier.scores(self._mixed(logits[:, None], drafted, index)[:, 0], index, drafted)
+    def propose(self, logits: Logits, index: int, drafted: Drafted) -> Proposal:
+        mixed = self._mixed(logits[:, None], self._length, drafted, index)[:, 0]
+        return self._verifier.propose(mixed, index, drafted)
 
-    def propose(
-        self, logits: Float[mx.array, "b vocab"], index: int, drafted: Int[mx.array, "b {index}"]
-    ) -> tuple[Int[mx.array, "b 1"], Float[mx.array, "b 1 vocab"] | None]:
-        return self._verifier.propose(self._mixed(logits[:, None], drafted, index)[:, 0], index, drafted)
+    def guesses(self, logits: Float[mx.array, "b rows vocab"], known: Tokens) -> Tokens:
+        before = self._length.plus(-known.shape[1])
+        return self._verifier.guesses(self._mixed(logits, before, known[:, :-1], 0), known)
 
-    def guesses(
-        self, logits: Float[mx.array, "b rows vocab"], known: Int[mx.array, "b rows"]
-    ) -> Int[mx.array, "b rows"]:
-        return self._verifier.guesses(self._mixed(logits, known[:, :-1], 0), known)
-
-    def _mixed(self, logits: mx.array, after: mx.array, first: int) -> mx.array:
-        """The logits of consecutive positions, the first of them `first` tokens after the texts.
+    def _mixed(self, logits: mx.array, length: Length, after: mx.array, first: int) -> mx.array:
+        """The logits of consecutive positions, the first of them `first` tokens after `length`.
 
         Args:
-            after: `[b, n]`, the tokens from the texts' ends on.
+            after: `[b, n]`, the tokens from there on.
         """
-        if self._length.low < MATCH:
+        if length.low < MATCH:
             return logits
-        text = mx.concatenate(
-            [take_rows(self._tokens, self._length.plus(-MATCH).value, MATCH), after], axis=1
-        )
+        text = mx.concatenate([take_rows(self._tokens, length.plus(-MATCH).value, MATCH), after], axis=1)
         rows = logits.shape[1]
         ends = mx.stack([text[:, first + i : first + i + rows] for i in range(MATCH)], axis=-1)
-        return mixed(logits, *copies(self._tokens, mx.array(self._length.value), ends))
+        return mixed(logits, *copies(self._tokens, mx.array(length.value), ends))
 
 
 @mx.compile

@@ -16,6 +16,12 @@ from mlx_spec.verify.distribution import logprobs, unnormalised
 from mlx_spec.verify.history import History
 from mlx_spec.verify.noise import Gumbel, fold, gumbel, streams, uniform
 
+Logits = Float[mx.array, "1 vocab"]
+Rows = Float[mx.array, "rows vocab"]
+Drafted = Int[mx.array, " {index}"]
+DraftTokens = Int[mx.array, " n"]
+Tokens = Int[mx.array, " rows"]
+Probs = Float[mx.array, "n drafter_vocab"]
 Judged = tuple[mx.array, mx.array]
 """(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
 
@@ -30,40 +36,27 @@ class CoupledRound:
     def __init__(self, options: Options, history: History, noise: mx.array | None):
         self._options, self._history, self._gumbel = options, history, noise
 
-    def scores(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> Float[mx.array, "1 vocab"]:
+    def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
         """Scores whose argmax is the drafter's choice at draft position `index`."""
         dist = self._distribution(self._history.penalise(logits, index, drafted))
         return dist if self._gumbel is None else dist + self._gumbel[index : index + 1, : logits.shape[-1]]
 
-    def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> tuple[Int[mx.array, "1"], None]:
+    def propose(self, logits: Logits, index: int, drafted: Drafted) -> tuple[Int[mx.array, "1"], None]:
         """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
-    def judge(
-        self,
-        drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n drafter_vocab"] | None,
-        logits: Float[mx.array, "rows vocab"],
-    ) -> Judged:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> Judged:
         """Verify a chain."""
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
         # There is noise for the depth that was asked for; a draft may be shorter.
         return rules.coupled(drafted, dist, None if self._gumbel is None else self._gumbel[: len(dist)])
 
-    def own(
-        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
-    ) -> Int[mx.array, " rows"]:
+    def own(self, logits: Rows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
         """The target's own token after each row of a tree: rows of one depth share their noise."""
         dist = self._distribution(self._history.penalise_tree(logits, drafted, tree, sequence))
         return _choice(dist if self._gumbel is None else dist + self._gumbel[tree.depths[sequence]])
 
-    def guesses(
-        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
-    ) -> Int[mx.array, " rows"]:
+    def guesses(self, logits: Rows, known: Tokens) -> Tokens:
         """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
         rows, vocab = logits.shape
         dist = self._distribution(self._history.penalise(logits, 0, known))
@@ -98,23 +91,14 @@ class RejectionRound:
         self._uniform = uniform(accept, depth)
         self._gumbel = gumbel(bonus, vocab)
 
-    def scores(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> Float[mx.array, "1 vocab"]:
+    def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
         return self._noisy(self._logprobs(logits, index, drafted), index)
 
-    def propose(
-        self, logits: Float[mx.array, "1 vocab"], index: int, drafted: Int[mx.array, " {index}"]
-    ) -> tuple[Int[mx.array, "1"], Float[mx.array, "1 vocab"]]:
+    def propose(self, logits: Logits, index: int, drafted: Drafted) -> tuple[Int[mx.array, "1"], Logits]:
         logs = self._logprobs(logits, index, drafted)
         return _choice(self._noisy(logs, index)), mx.exp(logs)
 
-    def judge(
-        self,
-        drafted: Int[mx.array, " n"],
-        probs: Float[mx.array, "n drafter_vocab"] | None,
-        logits: Float[mx.array, "rows vocab"],
-    ) -> Judged:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> Judged:
         p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
         if probs is None:
             probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
@@ -122,17 +106,13 @@ class RejectionRound:
             probs = mx.pad(probs, [(0, 0), (0, vocab - probs.shape[-1])])
         return self._rule(drafted, probs, p, self._uniform[: len(drafted)], self._gumbel)
 
-    def own(
-        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
-    ) -> Int[mx.array, " rows"]:
+    def own(self, logits: Rows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
         penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
         depths, vocab = self._shape
         noise = mx.stack([gumbel(key, vocab) for key in mx.random.split(self._rows_key, depths)])
         return _choice(unnormalised(penalised, self._options) + noise[tree.depths[sequence]])
 
-    def guesses(
-        self, logits: Float[mx.array, "rows vocab"], known: Int[mx.array, " rows"]
-    ) -> Int[mx.array, " rows"]:
+    def guesses(self, logits: Rows, known: Tokens) -> Tokens:
         # The noise of these positions was used for their drafts: take the likeliest tokens.
         return _choice(self._logprobs(logits, 0, known))
 

@@ -53,10 +53,13 @@ def test_a_copied_token_is_as_much_likelier_as_copies_are_right_also_one_that_th
 def test_a_head_proposes_for_each_position_what_its_shadow_draft_guesses_there():
     known = [0, 1, 2, 3, 0, 1, 2, 0, 1]
     ids, length = mx.array([known]), Length.exact(len(known))
-    plain = BatchVerifier([Verifier(Options(), 4)], ids, length, 4)
-    latest, flat = Copying(plain, ids, length).before(3), mx.zeros((1, 3, 4))
-    guessed: list[list[int]] = latest.guesses(flat, ids[:, -3:]).tolist()  # type: ignore[assignment]
-    proposed = [latest.propose(flat[:, i], i, ids[:, -3:][:, :i])[0].item() for i in range(3)]
+    now, then = (
+        Copying(BatchVerifier([Verifier(Options(), 4)], ids, at, 4), ids, at)
+        for at in (length, length.plus(-3))
+    )
+    flat, latest = mx.zeros((1, 3, 4)), ids[:, -3:]
+    guessed: list[list[int]] = now.guesses(flat, latest).tolist()  # type: ignore[assignment]
+    proposed = [then.propose(flat[:, i], i, latest[:, :i])[0].item() for i in range(3)]
     assert guessed == [proposed] == [[2, 3, 1]]
 
 
