@@ -23,7 +23,6 @@ from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
-from app.tui.widgets.welcome import Welcome
 
 HAND_OVER_SECONDS = 0.25
 """How often a growing answer is handed to the history: this costs more the longer it is."""
@@ -76,8 +75,7 @@ class ChatScreen(SelectingScreen[None]):
             lambda event: self.call_later(self.state.take_event, event),
             is_kept=is_kept,
         )
-        self.welcome = Welcome()
-        self.transcript = Transcript(self.welcome)
+        self.transcript = Transcript()
         self.below = Below(self.state, self.applies)
         self.prompt = self.below.prompt
         self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
@@ -221,7 +219,7 @@ class ChatScreen(SelectingScreen[None]):
         self.prompt.area.focus()
 
     def show_pair(self) -> None:
-        self.welcome.draw()
+        self.transcript.welcome.draw()
         self.view.show()
 
     async def _load_prompts(self) -> None:

@@ -40,14 +40,6 @@ class Legend(Static):
         self.update(Content("   ").join(parts))
 
 
-class Gauges(ItemLine):
-    """The numbers of the answer in progress, or of the last one."""
-
-
-class StatusLine(ItemLine):
-    """Pair, drafting, context, queue."""
-
-
 class QueueList(Static):
     """Prompts that wait for the running answer to end."""
 
@@ -76,7 +68,7 @@ class Below(Vertical):
         self.legend = Legend()
         self._chat = chat
         self._log: AnswerLog | None = None
-        self._gauges, self._queue, self._status = Gauges(), QueueList(), StatusLine()
+        self._gauges, self._queue, self._status = ItemLine(id="gauges"), QueueList(), ItemLine(id="status")
         self._keys = KeyLine(applies)
         self._could_stop = False
 

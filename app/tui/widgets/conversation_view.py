@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from textual.widget import Widget
-
 from app.chat.answer_log import AnswerLog
 from app.chat.chat_view import Kind
 from app.chat.open_chat import OpenChat
@@ -13,11 +11,10 @@ from app.history.unsent import Unsent
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import Below
 from app.tui.widgets.figures import branch_label, stored_line
-from app.tui.widgets.message import UserMessage
+from app.tui.widgets.message import Message, UserMessage
 from app.tui.widgets.notices import Notices
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
-from app.tui.widgets.welcome import Welcome
 
 
 class ConversationView:
@@ -42,8 +39,7 @@ class ConversationView:
         self.notices.add(self._transcript.app, text, kind, seen=seen)
 
     def offer(self, text: str) -> None:
-        for welcome in self._transcript.query(Welcome):  # none while the program ends
-            welcome.show_offer(text)
+        self._transcript.welcome.show_offer(text)
 
     def show_path(self) -> None:
         self._transcript.fill([message.id for message in self._chat.conversation.path])
@@ -82,7 +78,7 @@ class ConversationView:
         for answer in self._transcript.query(Answer):
             answer.marks = marks
 
-    def _widget(self, message_id: str) -> Widget:
+    def _widget(self, message_id: str) -> Message:
         if message_id == self._live_id:
             return self._live
         message = self._chat.conversation.tree[message_id]

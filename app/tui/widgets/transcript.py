@@ -66,12 +66,13 @@ class Transcript(VerticalScroll, can_focus=True):
         bind("tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
-    make: Callable[[str], Widget]
+    make: Callable[[str], Message]
     """Makes the widget of a message id. Must be set before the first message."""
 
-    def __init__(self, *children: Widget) -> None:
-        super().__init__(*children)
-        self.widgets: dict[str, Widget] = {}
+    def __init__(self) -> None:
+        self.welcome = Welcome()
+        super().__init__(self.welcome)
+        self.widgets: dict[str, Message] = {}
         """By message id; only those that exist."""
         self.selected: str | None = None
         """Id of the message that keys and commands act on; None: the last one."""
@@ -153,15 +154,14 @@ class Transcript(VerticalScroll, can_focus=True):
         """Choose a message, mark the words in it, and scroll to the first line that has one of them."""
         self.release_anchor()
         self._choose(message_id)
-        if isinstance(widget := self.widgets[message_id], Message):
-            widget.found = tuple(words)
-            self._soon(partial(self._show_words, words), widget)
+        widget = self.widgets[message_id]
+        widget.found = tuple(words)
+        self._soon(partial(self._show_words, words), widget)
 
     def select(self, message_id: str | None) -> None:
-        for widget in self.query(".-selected"):
+        for widget in self.query(".-selected").results(Message):
             widget.remove_class("-selected")
-            if isinstance(widget, Message):
-                widget.found = ()
+            widget.found = ()
         self.selected = message_id
         self.screen.refresh_bindings()  # what the keys can do depends on it
         if (chosen := self._selected_widget) is not None:
@@ -169,7 +169,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self._soon(self._show_widget, chosen)
 
     @property
-    def _selected_widget(self) -> Widget | None:
+    def _selected_widget(self) -> Message | None:
         return None if self.selected is None else self.widgets.get(self.selected)
 
     def _cut(self, start: int) -> None:
@@ -220,10 +220,9 @@ class Transcript(VerticalScroll, can_focus=True):
             self.anchor(not is_empty)  # anchored content is at the bottom
             if is_empty:
                 self.scroll_to(y=0, animate=False, immediate=True, force=True)
-        for welcome in self.query(Welcome):
-            welcome.display = is_empty
+        self.welcome.display = is_empty
 
-    def _made(self, message_ids: Sequence[str]) -> list[Widget]:
+    def _made(self, message_ids: Sequence[str]) -> list[Message]:
         made = {message_id: self.make(message_id) for message_id in message_ids}
         self.widgets |= made
         return [*made.values()]

@@ -34,7 +34,8 @@ class Welcome(Static):
     def show_offer(self, text: str) -> None:
         """Show how to resume another chat."""
         self._offer = one_line(text)
-        self.draw()
+        if self.is_attached:  # not while the program ends
+            self.draw()
 
     def draw(self) -> None:
         link = self.app.link

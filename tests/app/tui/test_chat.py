@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.below import QueueList, StatusLine
+from app.tui.widgets.below import QueueList
+from app.tui.widgets.item_line import ItemLine
 from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
 from models.pairs.pair import PairSpec
@@ -53,7 +54,7 @@ async def test_a_chat_begun_without_drafting_switches_it_on_and_tells_once_what_
         assert "no draft" in (await chat.ask("hello")).stats
         await chat.press("f4")
         assert "accepted 3/3" in (await chat.ask("hello")).stats
-        line = str(chat.app.chat.query_one(StatusLine).content)
+        line = str(chat.app.chat.query_one("#status", ItemLine).content)
         assert "scripted" in line and "drafting on" in line
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
         for _ in range(2):
@@ -97,7 +98,7 @@ async def test_measuring_at_first_use_is_seen_and_can_be_skipped_and_the_prompt_
         await chat.type("x" * 400)
         await chat.shows("context ~100/4096")  # before the engine has counted it
         await chat.until(lambda: chat.app.link.tuning is not None)
-        line = chat.app.chat.query_one(StatusLine)
+        line = chat.app.chat.query_one("#status", ItemLine)
         await chat.until(lambda: "measuring drafting" in str(line.content))
         if by == "a key":
             await chat.press("escape")
@@ -143,7 +144,7 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
 ) -> None:
     async with open_chat(pair="slow to load") as chat:
         await chat.type("hello")
-        await chat.until(lambda: "loading" in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.until(lambda: "loading" in str(chat.app.chat.query_one("#status", ItemLine).content))
         assert chat.app.link.state == "loading" and not chat.answers
         chat.app.runner.use(next(pair for pair in all_pairs() if pair.name != "builtin"))
         (tmp_path / "load").touch()
@@ -165,7 +166,7 @@ async def test_documents_that_are_indexed_are_named_and_stay_when_the_pair_chang
         await chat.until(lambda: link.state == "ready" and not link.indexing)
         (tmp_path / "load").unlink()
         link.use(PairSpec("slow to load", link.pair.target, None))
-        status = chat.app.chat.query_one(StatusLine)
+        status = chat.app.chat.query_one("#status", ItemLine)
         await chat.until(lambda: "Indexing /notes, once: 50 of 70 files" in str(status.content))
         (tmp_path / "load").touch()
         await chat.until(lambda: "Indexing" not in str(status.content))

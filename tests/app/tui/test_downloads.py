@@ -11,8 +11,8 @@ from app.chat.pull_queue import PullJob
 from app.tui.keys.in_force import Keys
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
-from app.tui.widgets.below import StatusLine
 from app.tui.widgets.download_list import DownloadList, progress_line
+from app.tui.widgets.item_line import ItemLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
 from models.pairs.catalogue import find
@@ -52,10 +52,10 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
         await chat.press("escape")
         await chat.pilot.resize_terminal(100, 24)
-        await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one("#status", ItemLine).content))
         hub.stall_after.clear()
         await chat.noticed(f"is installed. /use {FIRST} answers with it.")
-        await chat.until(lambda: "↓" not in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.until(lambda: "↓" not in str(chat.app.chat.query_one("#status", ItemLine).content))
 
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
@@ -83,7 +83,7 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
         await chat.until(
             lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
         )
-        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one(StatusLine).content))
+        await chat.until(lambda: "stalled" in str(chat.app.chat.query_one("#status", ItemLine).content))
         await chat.press("c")
         await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
         hub.stall_after.clear()

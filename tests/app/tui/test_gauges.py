@@ -9,9 +9,8 @@ from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, Piece, TextAdded
 from app.shell.number_text import bars
 from app.tui.widgets.answer import broken
-from app.tui.widgets.below import Gauges
 from app.tui.widgets.figures import gauge_items, stats_line
-from app.tui.widgets.item_line import SEPARATOR, fitting
+from app.tui.widgets.item_line import SEPARATOR, ItemLine, fitting
 from mlx_spec.stats import Stats, acceptance_by_position, summarise
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
@@ -100,7 +99,7 @@ async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and
 ) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")
-        gauges = chat.app.chat.query_one(Gauges)
+        gauges = chat.app.chat.query_one("#gauges", ItemLine)
         await chat.until(lambda: "1.0/1.0" in str(gauges.content))
         assert chat.app.chat.query_one("Transcript").size.height >= 12
         await chat.press("escape")

@@ -10,7 +10,7 @@ import pytest
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.widgets.below import Gauges
+from app.tui.widgets.item_line import ItemLine
 from models.speed.chips import find_chip
 from models.speed.machine import Machine
 from tests.app.scripted_engine import HELD
@@ -51,7 +51,7 @@ async def streaming(chat: Chat) -> None:
 
 async def gauges_show(chat: Chat, speed: str) -> None:
     """Wait for the gauges, which follow the text a little later."""
-    await chat.until(lambda: speed in str(chat.app.chat.query_one(Gauges).content))
+    await chat.until(lambda: speed in str(chat.app.chat.query_one("#gauges", ItemLine).content))
 
 
 async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> None:

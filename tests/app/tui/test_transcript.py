@@ -99,7 +99,7 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
 
 async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat: OpenChat) -> None:
     def is_centred() -> bool:
-        welcome, room = opened.app.chat.welcome.region, opened.app.chat.transcript.content_region
+        welcome, room = opened.app.chat.transcript.welcome.region, opened.app.chat.transcript.content_region
         above, below = welcome.y - room.y, room.bottom - welcome.bottom
         return welcome.height > 0 and abs(above - below) <= 1
 
