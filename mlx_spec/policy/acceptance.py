@@ -24,13 +24,13 @@ SWITCH = 0.01
 IDLE = 0.002
 """The same per token without a draft, so that drafting is tried again in time."""
 LEARN = 0.15
-"""Weight of an ended answer in `usual`."""
+"""Weight of an ended answer in `usual`, once that is an average of several; the prior counts as one."""
 RECENT = 0.3
 """Weight of the last answer in a new answer's prior; the rest is `usual`."""
 LEAST = 0.01
 """Share of `usual` spread evenly over all levels, so that none is ever ruled out."""
-DOUBT = 0.8
-"""Weight of a drafter's prior, in tokens; below 1 it favours very high and very low rates."""
+DOUBT = 1.5
+"""Weight of a drafter's prior, in tokens."""
 
 
 class Acceptance:
@@ -44,6 +44,8 @@ class Acceptance:
         self.usual = _prior(prior)
         self._last = self.usual
         """Weights of the text that ended last."""
+        self._share = 1 / 2
+        """Weight of the next ended answer in `usual`."""
         self._texts: dict[int, np.ndarray] = {}
         self._seen: set[int] = set()
         self._shadows: dict[int, list[bool]] = {}
@@ -67,7 +69,8 @@ class Acceptance:
         for ended in self._texts.keys() - texts:
             self._last = self._texts.pop(ended)
             if ended in self._seen:
-                learned = _mix(self.usual, self._last, LEARN)
+                learned = _mix(self.usual, self._last, self._share)
+                self._share = max(LEARN, self._share / (1 + self._share))
                 self.usual = _mix(learned, np.full(len(LEVELS), 1 / len(LEVELS)), LEAST)
         self._seen &= set(texts)
         for text in texts:
@@ -110,6 +113,7 @@ class Acceptance:
         """Raises LookupError, TypeError or ValueError on invalid values."""
         acceptance = cls()
         acceptance.usual, acceptance._last = _weights(values["usual"]), _weights(values["now"])
+        acceptance._share = LEARN
         return acceptance
 
 

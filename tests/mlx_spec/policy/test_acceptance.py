@@ -42,6 +42,19 @@ def test_an_unusual_answer_is_noticed_within_a_few_tokens_and_leaves_the_prior()
     assert rate(known) > 0.55
 
 
+def test_the_first_answers_count_as_much_each_as_the_prior():
+    known = Acceptance(0.6)
+    distances = []
+    for text in range(3):
+        known.begin([text])
+        for _ in range(60):
+            known.count(text, 1, 0)
+        answer, before = known.now, known.usual
+        known.begin([])
+        distances.append(float(np.abs(known.usual - answer).sum() / np.abs(before - answer).sum()))
+    assert distances == pytest.approx([1 / 2, 2 / 3, 3 / 4], abs=0.03)
+
+
 def test_each_text_of_a_batch_has_its_own_weights_and_now_is_their_mean():
     known = Acceptance()
     known.begin([1, 2])
