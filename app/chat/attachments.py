@@ -63,6 +63,11 @@ def mention(path: str) -> str:
     return f'@"{path}"' if " " in path else f"@{path}"
 
 
+def unmarked(text: str) -> str:
+    """The text with paths in place of `@path`, as a command takes them."""
+    return _MENTION.sub(lambda named: named[1] or named[2], text)
+
+
 def mistyped(text: str) -> list[str]:
     """Names after an @ that look like files but do not exist: `@notse.md`. They are sent as text."""
     plain = (plain.rstrip(_BEHIND) for _, plain in _MENTION.findall(text) if _path(plain) is None)

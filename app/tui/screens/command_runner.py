@@ -5,7 +5,7 @@ from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 
-from app.chat.attachments import attach
+from app.chat.attachments import attach, unmarked
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import change, describe
@@ -98,6 +98,8 @@ class CommandRunner:
             if command.is_setting:
                 self._set(command, value)
             else:
+                if "FILE" in command.value:  # completed or dropped in the prompt, it has an @
+                    value = unmarked(value)
                 done = self._commands[command.name](value)
                 if isawaitable(done):
                     done = await done

@@ -134,6 +134,9 @@ async def test_the_files_of_a_prompt_and_of_an_edited_one_are_shown_go_along_onc
         await chat.until(lambda: [file.name for file in files.files] == ["my notes.txt", "notes.md"])
         await chat.press("backspace")
         await chat.until(lambda: len(files.files) == 1)
+        await chat.press("backspace")
+        await chat.press(*"/attach @my", "enter", "enter")  # as the prompt completes it
+        await chat.until(lambda: [file.name for file in files.files] == ["my notes.txt"])
         await chat.ask("echo")
         assert chat.answers[0].text.startswith("File my notes.txt:\n```\nmore\n```\n\necho|")
         assert files.files == ()
