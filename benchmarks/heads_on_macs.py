@@ -38,7 +38,7 @@ LLAMA_8B = head(
 HEADS = {
     "SmolLM2-135M": (
         head(
-            "8-bit, ships", SMOLLM2, format_bits("8-bit"), (0.624, 0.384, 0.239, 0.138),
+            "8-bit, ships", SMOLLM2, format_bits("8-bit"), (0.715, 0.530, 0.409, 0.323, 0.260, 0.213, 0.177),
             "measured on texts held out of its training, greedy",
         ),
         head(
