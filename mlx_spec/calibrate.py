@@ -26,6 +26,8 @@ FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
 """Draft lengths at which drafters that step a model are timed: each step costs about the same."""
+LONG = 7
+"""Drafted tokens that show the time of a step: the time of a single one is lost in the machine's noise."""
 TIMED_ROUNDS = 2
 """Rounds of a kind per sweep."""
 GOES = 6
@@ -150,7 +152,7 @@ class Calibration:
         kinds: list[Kind] = []
         for lengths in (FIRST, REST):
             for context in self.contexts:
-                fitting = [k for k in lengths if context + 6 * (k + 1) < self.engine.context_limit]
+                fitting = [k for k in lengths if self._fits(k, context)]
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
@@ -160,14 +162,17 @@ class Calibration:
                     ]
         return kinds
 
+    def _fits(self, k: int, context: int) -> bool:
+        return context + 6 * (k + 1) < self.engine.context_limit
+
     def _time_plain(self, warm: bool) -> None:
         times = self._timed(Kind("none", 0, self.near), warm)
         self.plain += [min(times)] if times else []
 
     def _time_reading(self, drafter: Drafter) -> None:
-        """Time how long it reads a text, and rounds with one drafted token: on a slow machine no other of its
-        rounds are timed. The second time counts, since a kernel may be built in the first: in an answer that
-        would keep it from drafting ever after."""
+        """Time how long it reads a text, and rounds with one and with `LONG` drafted tokens: on a slow
+        machine no other of its rounds are timed. The second reading counts: a kernel may be built in the
+        first: in an answer that would keep it from drafting ever after."""
         options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
         for _ in range(2):
             rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
@@ -177,6 +182,9 @@ class Calibration:
                 times = self._steady(rounds, 1, TIMED_ROUNDS)
                 self.times[Kind(drafter.name, 1, self.near)] = [each / self.plain[-1] for each in times]
             self.engine.forget()
+        if self._fits(LONG, self.near):
+            long = Kind(drafter.name, LONG, self.near)
+            self.times[long] = [each / self.plain[-1] for each in self._timed(long, warm=False)]
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
@@ -255,13 +263,17 @@ class Calibration:
 def _trees(
     drafter: Drafter, known: Mapping[str, dict[int, RoundCost]]
 ) -> Iterator[tuple[str, dict[int, RoundCost]]]:
-    """Estimated costs of its tree rounds, by depth: a chain's draft and a pass over all nodes."""
+    """Estimated costs of its tree rounds, by depth: a pass over all nodes and a chain's draft, whose steps
+    cost as much more over several rows as a pass does."""
     passes = {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
     for nodes in drafter.nodes if drafter.trees and passes else ():
         wide, rounds = _on_line(passes, nodes), dict[int, RoundCost]()
         for depth, chain in known.get(drafter.name, {}).items():
             if depth < nodes:
-                more = max(0.0, wide - _on_line(passes, depth))
+                narrow = _on_line(passes, depth)
+                steps = [_on_line(passes, rows - 1) for rows in drafter.tree_rows(nodes, depth)]
+                wider = sum(steps) / len(steps) / _on_line(passes, 0)
+                more = max(0.0, wide - narrow) + max(0.0, chain.seconds - narrow) * max(0.0, wider - 1)
                 rounds[depth] = RoundCost(chain.seconds + more, chain.growth, seen=1)
         yield replace(NO_CANDIDATE, drafter=drafter.name, nodes=nodes).costs_as, rounds
 

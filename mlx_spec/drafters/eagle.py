@@ -43,6 +43,9 @@ class EagleDrafter(FeatureDrafter):
         branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
         return [*chain, *branching]
 
+    def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
+        return [1 + level * _width(nodes) for level in range(depth)]
+
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         draft = self._tree if context.nodes else super()._chain
         return draft(context, depth, verifier)
@@ -52,7 +55,7 @@ class EagleDrafter(FeatureDrafter):
 
     def _tree(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         """Each level is a pass over the whole tree so far, behind the text's rows."""
-        width = isqrt(context.nodes) + 1
+        width = _width(context.nodes)
         p = self._first(context)
         begin = p.start.plus(p.ids.shape[1] - 1)
         token, feature = p.ids[:, -1:], take_rows(self._features, begin.value, 1)
@@ -80,3 +83,8 @@ class EagleDrafter(FeatureDrafter):
         scores = [verifier.scores(logits[:, i], level, before[:, i]) for i in range(states.shape[1])]
         together = mx.stack(scores, axis=1)
         return together - mx.logsumexp(together, axis=-1, keepdims=True)
+
+
+def _width(nodes: int) -> int:
+    """Nodes of a level."""
+    return isqrt(nodes) + 1

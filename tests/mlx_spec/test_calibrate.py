@@ -63,9 +63,8 @@ def test_a_draft_model_has_costs_on_a_machine_too_slow_to_time_its_longer_drafts
     for done, _ in calibration.run(60.0):
         if done > 2:
             break
-    costs = calibration.finish()
-    drafting = [costs.of("model", k) - costs.of("lookup", k) for k in (1, 3)]
-    assert "model" in costs.rounds and drafting[1] == pytest.approx(3 * drafting[0])
+    timed = {kind.k for kind, times in calibration.times.items() if kind.drafter == "model" and times}
+    assert timed == {1, measuring.LONG} and "model" in calibration.finish().rounds
 
 
 def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
@@ -138,7 +137,7 @@ def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
     list(Calibration(engine).run(0.2))
 
 
-def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_their_draft():
+def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_steps_over_their_levels():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
@@ -146,10 +145,13 @@ def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_their_draft():
         drafting = 0.05 * kind.k if kind.drafter == "eagle" else 0.0
         calibration.times[kind] = [1 + 0.1 * kind.k + drafting]
     costs = calibration.costs()
-    for nodes in EagleDrafter.nodes:
+    for nodes, width in zip(EagleDrafter.nodes, (3, 4), strict=True):
         (tree,) = [c for c in engine.drafters[0].candidates(Length.exact(9)) if c.nodes == nodes]
         for depth in range(1, 7):
-            assert costs.of(tree.costs_as, depth) == pytest.approx(1 + 0.1 * nodes + 0.05 * depth)
+            # Its level d reads the text's last token and the levels before: 1 + d width rows.
+            wider = [max(1.0, (1 + 0.1 * level * width) / 1.1) for level in range(depth)]
+            expected = 1 + 0.1 * nodes + 0.05 * sum(wider)
+            assert costs.of(tree.costs_as, depth) == pytest.approx(expected)
             assert costs.timed(tree.costs_as) >= depth, "auto may choose it"
     engine.target.trees = engine.drafters[0].trees = False
     assert set(calibration.costs().rounds) == {"eagle", "lookup"}
