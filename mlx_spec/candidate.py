@@ -26,6 +26,8 @@ class Candidate:
     """Whether it needs the host to know the whole text first."""
     room: int = MAX_DRAFT_LENGTH
     """The longest draft it can make here."""
+    weight: float = 1.5
+    """Weight of `prior`, in tokens."""
     nodes: int = 0
     """Tokens of a draft tree, all branches together; 0: a chain."""
 

@@ -73,8 +73,7 @@ class ModelDrafter(Drafter):
         room = usual.room if self._context_limit is None else self._context_limit - length.high
         behind = max(0, self._lag - self.usual_lag)
         far = self._is_far(length)
-        name, kind, prior, limit = usual.drafter, usual.kind, usual.prior, usual.limit
-        return [Candidate(name, kind, prior, limit, self._shadows, behind, host_text=far, room=room)]
+        return [replace(usual, shadows=self._shadows, behind=behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab

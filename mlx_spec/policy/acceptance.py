@@ -29,8 +29,6 @@ RECENT = 0.3
 """Weight of the last answer in a new answer's prior; the rest is `usual`."""
 LEAST = 0.01
 """Share of `usual` spread evenly over all levels, so that none is ever ruled out."""
-DOUBT = 1.5
-"""Weight of a drafter's prior, in tokens."""
 
 
 class Acceptance:
@@ -38,10 +36,11 @@ class Acceptance:
 
     Args:
         prior: assumed acceptance rate of a draft's first token.
+        weight: of `prior`, in tokens.
     """
 
-    def __init__(self, prior: float = 0.5):
-        self.usual = _prior(prior)
+    def __init__(self, prior: float = 0.5, weight: float = 1.5):
+        self.usual = _prior(prior, weight)
         self._last = self.usual
         """Weights of the text that ended last."""
         self._share = 1 / 2
@@ -128,9 +127,9 @@ def _mix(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
     return (1 - share) * a + share * b
 
 
-def _prior(rate: float) -> np.ndarray:
+def _prior(rate: float, weight: float) -> np.ndarray:
     """A beta distribution of this mean over the levels."""
     between = (LEVELS[1:] + LEVELS[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], between, [1.0]]))
-    weights = widths * LEVELS ** (rate * DOUBT - 1) * (1 - LEVELS) ** ((1 - rate) * DOUBT - 1)
+    weights = widths * LEVELS ** (rate * weight - 1) * (1 - LEVELS) ** ((1 - rate) * weight - 1)
     return weights / weights.sum()

@@ -159,7 +159,7 @@ class Controller(Policy):
 
     def _acceptance(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:
-            self.acceptance[candidate.kind] = Acceptance(candidate.prior)
+            self.acceptance[candidate.kind] = Acceptance(candidate.prior, candidate.weight)
             self.acceptance[candidate.kind].begin(self._live)
         return self.acceptance[candidate.kind]
 

@@ -42,6 +42,17 @@ def test_an_unusual_answer_is_noticed_within_a_few_tokens_and_leaves_the_prior()
     assert rate(known) > 0.55
 
 
+def test_a_prior_that_weighs_more_withstands_more_rejections():
+    rates = []
+    for weight in (1.5, 5.0):
+        known = Acceptance(0.6, weight)
+        known.begin([1])
+        known.count(1, 1, 0)
+        known.count(1, 1, 0)
+        rates.append(rate(known))
+    assert rates[0] < 0.3 < 0.4 < rates[1]
+
+
 def test_the_first_answers_count_as_much_each_as_the_prior():
     known = Acceptance(0.6)
     distances = []

@@ -240,3 +240,14 @@ def test_a_probe_in_the_engine_corrects_a_cost_believed_far_too_high():
     engine.controller = Controller(Costs(RoundCost(0.005), {"model": slow}))
     assert text(engine, prompt(9, 1), max_tokens=200)
     assert engine.controller.costs.of("model", 1) < 0.5
+
+
+def test_a_prior_that_weighs_more_begins_with_shorter_drafts():
+    """The better known a drafter's acceptance is, the less a long draft may hope for."""
+    costs = {k: RoundCost(1 + 0.12 * k) for k in range(1, 16)}
+    first = {}
+    for weight in (MODEL.weight, 5.0):
+        planner = Controller(Costs(RoundCost(1.0), {"model": costs}))
+        planner.begin([1])
+        first[weight] = planner.choose([replace(MODEL, prior=0.6, weight=weight)], 64)[1]
+    assert 0 < first[5.0] < first[MODEL.weight]
