@@ -130,7 +130,7 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     steps = []
     drafting_state.measure(pair, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
     assert len(steps) == 2
-    list(pair.engine.generate([5, 6, 7], Options(max_tokens=100)))
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=100, drafter="none")))
     plain = pair.engine.controller.costs.plain
     assert plain is not None and plain.seen >= PLAIN_FIRST
 
