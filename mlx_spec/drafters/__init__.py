@@ -63,7 +63,7 @@ class Drafter(ABC):
         return bool(self.models)
 
     def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
-        """Rows of its steps for a tree of `nodes` nodes, `depth` deep; those of a chain have one."""
+        """Rows of each step that drafts a tree of `nodes` nodes, `depth` deep; a chain's steps have one."""
         return [1]
 
     @property

@@ -22,7 +22,7 @@ from mlx_spec.verify.batch import Proposer
 LIMIT = 7
 """Heads are trained a few steps deep: reading their own rows, they become less accurate."""
 WEIGHT = 5.0
-"""Heads of a target differ less than draft models do: the first is accepted in 0.4 to 0.8 of rounds."""
+"""Of its prior. Heads differ less than draft models do: 0.4 to 0.8 of their first tokens are accepted."""
 
 
 class EagleDrafter(FeatureDrafter):

@@ -137,6 +137,11 @@ def test_a_context_of_a_few_tokens_is_measured_as_far_as_it_goes(limit):
     list(Calibration(engine).run(0.2))
 
 
+def test_chains_and_trees_of_a_head_have_the_prior_of_heads():
+    found = EagleDrafter(head_for(target(), 3)).candidates(Length.exact(9))
+    assert found and {(c.prior, c.weight) for c in found} == {(0.6, 5.0)}
+
+
 def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_steps_over_their_levels():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     calibration = Calibration(engine)
