@@ -171,8 +171,8 @@ class Calibration:
 
     def _time_reading(self, drafter: Drafter) -> None:
         """Time how long it reads a text, and rounds with one and with `LONG` drafted tokens: on a slow
-        machine no other of its rounds are timed. The second reading counts, since the first may build a kernel:
-        taken for its time, that would keep it from drafting ever after."""
+        machine no other of its rounds are timed. The second reading counts, as the first may build kernels:
+        taken for its time, those would keep it from drafting ever after."""
         options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
         for _ in range(2):
             rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
