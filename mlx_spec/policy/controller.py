@@ -71,6 +71,8 @@ class Controller(Policy):
         """Drafter and draft length that run until their time was read."""
         self._probe_left, self._probes, self._probe_after, self._since_probe = 0, 0, PROBE_FIRST, 0
         """Rounds left to the probe, probes so far, rounds between two, rounds since the last."""
+        self._could_draft = True
+        """Whether there were candidates lately: answers without drafters bring no probe nearer."""
         self._again_at: dict[str, float] = {}
         """By candidate kind: the answer length (tokens) at which it is evaluated again."""
         self._idle = 0
@@ -99,7 +101,7 @@ class Controller(Policy):
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """The candidate that drafts and its draft length; 0 is a plain round, with a shadow draft by it."""
-        plain = self.costs.plain
+        plain, self._could_draft = self.costs.plain, bool(candidates)
         if plain is None or plain.seen < PLAIN_FIRST or not candidates:
             return NO_CANDIDATE, 0
         if self._probe_left and self._probe:
@@ -118,7 +120,7 @@ class Controller(Policy):
         one = max(read.values(), key=lambda each: each.draft_length)  # a text that ended may have fewer
         k, tokens = one.draft_length, sum(len(each.tokens) for each in read.values()) / len(read)
         self._written += tokens
-        self._since_probe += 1
+        self._since_probe += self._could_draft
         self._probe_left = max(0, self._probe_left - 1)
         if self.costs.plain:
             self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)

@@ -51,6 +51,17 @@ def test_without_probes_or_with_probes_of_one_round_they_are_never_corrected(
     assert play(believed_slow(False), SLOW, 5) < 1.05
 
 
+def test_answers_without_drafters_bring_no_probe_nearer():
+    for offered in (True, False):
+        planner = believed_slow(False)
+        planner.begin([1])
+        chosen = []
+        for at in range(controller.PROBE_FIRST + 8):
+            chosen.append(planner.choose([MODEL] if offered or at > controller.PROBE_FIRST else [], at)[1])
+            planner.count({1: rounds_of(0, 0, "none", 1.0)}, NO_CANDIDATE, at)
+        assert any(chosen) == offered
+
+
 def test_answers_of_24_tokens_correct_costs_too():
     planner = believed_slow(False)
     play(planner, replace(SLOW, tokens=SHORT), 100)
