@@ -53,8 +53,8 @@ class Controller(Policy):
         self.texts = texts
         self._others: dict[int, Controller] = {}
         """By batch size."""
-        self._batches = Budget()
-        """Shared by these: what single texts gained pays for no batch."""
+        self._batches = Budget(START / 2)
+        """Shared by these: what single texts gained pays for no batch. All its texts lose what it loses."""
         self._fixed = 0.0
         """Share of a plain round's time that one text would take as well."""
         self.acceptance: dict[str, Acceptance] = {}

@@ -169,6 +169,14 @@ def test_a_tree_has_its_rows_in_each_text_of_a_batch():
     assert costs.together(8).longest("lookup") == 1, "two rows of each text, as timed"
 
 
+def test_a_new_batch_may_lose_half_of_what_a_new_text_may():
+    planner, lost = Controller(of_one("steep")), []
+    for planned in (planner, planner.of(4)):
+        planned.begin(range(planned.texts))
+        lost.append(planned.budget.left)
+    assert lost == [START, START / 2]
+
+
 def test_all_batch_sizes_share_one_budget():
     planner, lost = Controller(Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1)}})), 0.0
     for texts in (2, 4, 8, 16):
