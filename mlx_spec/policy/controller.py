@@ -13,10 +13,10 @@ import numpy as np
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
-from mlx_spec.policy.budget import START, Budget
+from mlx_spec.policy.budget import SHARE, START, Budget
 from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
 from mlx_spec.policy.plan import Policy
-from mlx_spec.policy.value import Value
+from mlx_spec.policy.value import STAKE, Value
 from mlx_spec.types import MAX_DRAFT_LENGTH, Round
 
 PLAIN_FIRST = 3
@@ -27,8 +27,9 @@ PROBE_FIRST, PROBE_LAST = 16, 1024
 """Rounds between two probes of what is not chosen: doubled after each, reset when an outlier is believed."""
 PROBE_ROUNDS = 5
 """A probe is given up after this many rounds without a steady timing, one already in flight included."""
-SKIPPED = 8
-"""Plain rounds between two evaluations of the same candidates, at most: evaluating takes time."""
+SKIPPED, RESTED = 8, 32
+"""Plain rounds between two evaluations of the same candidates, at most: evaluating takes time. The second
+until the budget can cover a draft, a probe or a shadow draft."""
 AHEAD = 16
 """Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
@@ -206,10 +207,21 @@ class Controller(Policy):
             covered = value.step / value.seconds[0] + value.reading <= left
             if due and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
-        missing = self._shadow_after - max(value.candidate.shadows for value in values)
-        until = self._written + min(max(int(self._written) // SKIPPED, missing), SKIPPED)
+        until = self._written + min(self._rest(value, left) for value in values)
         self._again_at |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0
+
+    def _rest(self, value: Value, left: float) -> float:
+        """Plain rounds until something could be begun."""
+        missing = self._shadow_after - value.candidate.shadows
+        usual = min(max(int(self._written) // SKIPPED, missing), SKIPPED)
+        risk, shadow = value.risk(1), value.step / value.seconds[0]
+        needed = (
+            (max(risk / STAKE, risk + value.reading), usual),
+            (risk + value.reading, max(usual, self._probe_after - self._since_probe)),
+            (shadow + value.reading, max(usual, missing)),
+        )
+        return min(RESTED, *(max(soonest, (need - left) / SHARE) for need, soonest in needed))
 
     def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from benchmarks.policy_worlds import CURVES, LONG, SHORT, STEPS, TEXTS, Player, World
 from mlx_spec.candidate import NO_CANDIDATE
-from mlx_spec.policy import value
+from mlx_spec.policy import controller, value
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs
@@ -34,7 +35,7 @@ GENEROUS = [
     (World("this CPU", 0.3, "switching"), 1.01),
 ]
 """Worlds, and what auto has to gain over plain decoding in the mean of `SEEDS`."""
-SEEDS = range(1, 4)
+SEEDS = range(1, 9)
 
 
 def gain(world: World, tokens: int = 2048) -> float:
@@ -100,3 +101,18 @@ def test_rejected_drafts_leave_enough_to_try_again(monkeypatch: pytest.MonkeyPat
     assert late_gain() >= least
     monkeypatch.setattr(value, "STAKE", 1.0)
     assert late_gain() < least, "all that is left at once"
+
+
+def evaluations(patch: pytest.MonkeyPatch) -> float:
+    """Rounds in 100 in which candidates are evaluated, where next to nothing is accepted."""
+    world, evaluate = World("stranger", 0.3, "0.02", tokens=96), Mock(side_effect=Controller._evaluate)
+    patch.setattr(Controller, "_evaluate", lambda *given: evaluate(*given))
+    gain(world)
+    return 100 * evaluate.call_count / 2048
+
+
+def test_candidates_are_seldom_evaluated_while_the_budget_covers_no_draft(monkeypatch: pytest.MonkeyPatch):
+    seldom = 10
+    assert 1 < evaluations(monkeypatch) < seldom
+    monkeypatch.setattr(controller, "RESTED", controller.SKIPPED)
+    assert evaluations(monkeypatch) > seldom
