@@ -27,9 +27,9 @@ PROBE_FIRST, PROBE_LAST = 16, 1024
 """Rounds between two probes of what is not chosen: doubled after each, reset when an outlier is believed."""
 PROBE_ROUNDS = 5
 """A probe is given up after this many rounds without a steady timing, one already in flight included."""
-SKIPPED, RESTED = 8, 32
-"""Plain rounds between two evaluations of the same candidates, at most: evaluating takes time. The second
-until the budget can cover a draft, a probe or a shadow draft."""
+SKIPPED_FIRST, SKIPPED, RESTED = 3, 8, 32
+"""Plain rounds between two evaluations of the same candidates, as evaluating takes time: when an answer
+begins, later, and at most while the budget covers no draft, probe or shadow draft."""
 AHEAD = 16
 """Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
@@ -214,7 +214,7 @@ class Controller(Policy):
     def _rest(self, value: Value, left: float) -> float:
         """Plain rounds until something could be begun."""
         missing = self._shadow_after - value.candidate.shadows
-        usual = min(max(int(self._written) // SKIPPED, missing), SKIPPED)
+        usual = min(max(SKIPPED_FIRST, int(self._written) // SKIPPED, missing), SKIPPED)
         risk, shadow = value.risk(1), value.step / value.seconds[0]
         needed = (
             (max(risk / STAKE, risk + value.reading), usual),

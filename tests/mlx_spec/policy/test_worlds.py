@@ -92,7 +92,7 @@ def test_without_shadow_drafts_it_would_gain_less(monkeypatch: pytest.MonkeyPatc
 
 def late_gain() -> float:
     """Gain with answers whose drafts are accepted only after a few tokens."""
-    worlds = [World("this CPU", 0.3, "late", tokens=96, seed=seed) for seed in range(1, 5)]
+    worlds = [World("this CPU", 0.3, "late", tokens=96, seed=seed) for seed in range(1, 13)]
     return float(np.mean([gain(world, 1024) for world in worlds]))
 
 
