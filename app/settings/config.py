@@ -3,6 +3,7 @@
 A mistake in the file never keeps the program from starting: the default holds, and the mistake is named.
 """
 
+import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,7 +111,7 @@ def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
 
 
 def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
-    return f"{file}: {name} is {value!r}; {wanted}. Its default is used."
+    return f"{file}: {name} is {json.dumps(value, default=str)}; {wanted}. Its default is used."
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Checks that a folder is a whole model or drafter, from its small files and safetensors headers."""
 
 import hashlib
+import json
 import os
 import re
 import struct
@@ -148,11 +149,11 @@ def check_config(config: dict[str, Any], where: str) -> None:
 
 def _check_values(config: dict[str, Any], where: str) -> None:
     for key in ("quantization", "quantization_config", "text_config", "rope_scaling"):
-        if not isinstance(config.get(key) or {}, dict):
-            raise BadChoice(f"config.json of {where} has a {key} that is no object: {config[key]!r}.")
+        if not isinstance((value := config.get(key)) or {}, dict):
+            raise BadChoice(f"config.json of {where} has a {key} that is no object: {json.dumps(value)}.")
     bits = (config.get("quantization") or {}).get("bits", 1)
-    if not isinstance(bits, int) or bits < 1:
-        raise BadChoice(f"config.json of {where} names weights of {bits!r} bits.")
+    if type(bits) is not int or bits < 1:
+        raise BadChoice(f"config.json of {where} names weights of {json.dumps(bits)} bits.")
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -79,7 +79,7 @@ class ComparisonsScreen(OpenedScreen[None]):
             title = self.app.keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")
             self.query_one("#comparison-summary", Static).update(Content(""))
         self.refresh_bindings()
-        bad = f", {len(kept.unreadable)} files cannot be read" if kept.unreadable else ""
+        bad = f", {counted(len(kept.unreadable), 'file')} cannot be read" if kept.unreadable else ""
         self.query_one("#comparisons-title", Static).update(Content(f"{title}{bad}"))
 
 

@@ -39,6 +39,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("pair = 'smollm2-1.7'", "pair", "(smollm2-1.7b?)"),
         ("theme = 'nordd'", "theme", "(nord?)"),
         ("theme = 3", "theme", "a text in quotes"),
+        ("theme = true", "theme", "theme is true; it must be a text in quotes"),
         ("marks = 1", "marks", "true or false"),
         ("sampling.temperature = 'hot'", "sampling.temperature", "a number"),
         ("sampling.temperature = nan", "sampling.temperature", "0 (no sampling) or between 0.0001 and 10"),

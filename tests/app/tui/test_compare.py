@@ -173,10 +173,13 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
             assert store.kept().records[0] == record
             assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
         assert chat.app.link.client.pid != pid
+        (data_folder() / "comparisons" / "damaged.json").write_text("{")
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 2)
+        title = chat.app.screen.query_one("#comparisons-title", Static)
+        assert str(title.content) == "2 comparisons, 1 file cannot be read"
         assert "broken off" in str(rows.get_option_at_index(0).prompt)
         await chat.press("escape")
         assert (await chat.ask("hello")).text

@@ -120,9 +120,11 @@ def test_a_missing_file_is_named(folder: Path) -> None:
     ("odd", "message"),
     [
         ({"model_type": None}, "names no model_type"),
-        ({"quantization": "x"}, "quantization that is no object: 'x'"),
+        ({"quantization": "x"}, 'quantization that is no object: "x"'),
         ({"quantization": {"bits": 0}}, "weights of 0 bits"),
-        ({"quantization": {"bits": "4"}}, "weights of '4' bits"),
+        ({"quantization": {"bits": "4"}}, 'weights of "4" bits'),
+        ({"quantization": {"bits": True}}, "weights of true bits"),
+        ({"quantization_config": True}, "quantization_config that is no object: true"),
         ({"text_config": [1]}, r"text_config that is no object: \[1\]"),
         ({"rope_scaling": 2.0}, r"rope_scaling that is no object: 2\.0"),
     ],
