@@ -75,15 +75,11 @@ def read_texts(place: Path, files: list[Listed]) -> tuple[list[str], list[str]]:
             texts.append(text)
             size += file.size
         if size > LARGEST_FOLDER:
-            raise BadChoice(
-                f"{place} holds more than {size_text(LARGEST_FOLDER)} of text, too much to draft from. "
-                "Name folders inside it."
-            )
+            limit = size_text(LARGEST_FOLDER)
+            raise BadChoice(f"{place} holds more than {limit} of text, too much. Name folders inside it.")
     notes = [f"{len(unread)} of the documents cannot be read, such as {unread[0]}."] if unread else []
     if not any(text.strip() for text in texts):
-        raise BadChoice(
-            " ".join([f"{place} holds no text to draft from. Name a folder of UTF-8 texts.", *notes])
-        )
+        raise BadChoice(" ".join([f"{place} holds no text. Name a UTF-8 text, or a folder of them.", *notes]))
     return texts, notes
 
 

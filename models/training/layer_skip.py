@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlx_spec.drafters.layer_skip import with_layers
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, Text, search, timed
 from mlx_spec.training.own_text import Sizes
 from models.load.layer_skip import save_layer_skip
@@ -25,12 +25,14 @@ class LayerSearch(Work):
 
     Raises:
         UnsupportedModel: the target's layers cannot be skipped.
+        BadChoice: it cannot write chats.
     """
 
     def __init__(self, shop: Workshop, request: TrainRequest):
         self._shop, self._best = shop, NONE
         self._layers = len(shop.target.layers)  # type: ignore[arg-type]
-        with_layers(shop.target, range(self._layers - 1))
+        LayerSkipDrafter(shop.target, range(self._layers - 1))
+        self._own_texts = shop.own_texts(SEED, SIZES)
         self._most = self._layers - 1 + self._layers + TRIED_ANEW * max(0, self._layers - 2)
         """The most sets of layers that the search can try: each better than the one before."""
 
@@ -84,7 +86,7 @@ class LayerSearch(Work):
 
     def _texts(self, report: Report) -> Iterator[Text]:
         done, pace = 0, Pace(0)
-        for text in self._shop.own_texts(SEED, SIZES):
+        for text in self._own_texts:
             done += len(text.tokens) - text.begin
             yield text.tokens, text.begin
             report(Step("Texts", min(done, TOKENS), TOKENS, "tokens", pace.left(done, TOKENS)))

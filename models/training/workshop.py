@@ -7,11 +7,11 @@ from zlib import crc32
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
-from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.models.cache import ChunkedKVCache, make_prompt_cache
 
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
-from models.errors import MachineTrouble
+from models.errors import BadChoice, MachineTrouble
 from models.files import put_back
 from models.load.checkpoint import opened
 from models.load.engine import check_memory
@@ -20,7 +20,7 @@ from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import target_name
 from models.pairs.pair import PairSpec
 from models.paths import own_drafters_folder
-from models.training.template import chat_template
+from models.training.template import INSTEAD, chat_template
 from models.training.work import seconds
 
 
@@ -62,6 +62,8 @@ class Workshop:
         self, seed: int, sizes: own_text.Sizes | None = None, passages: Sequence[Sequence[int]] = ()
     ) -> Iterator[Text]:
         """Texts that the target writes; BadChoice if it cannot write chats."""
+        if any(isinstance(entry, ChunkedKVCache) for entry in make_prompt_cache(self.target)):
+            raise BadChoice(f"mlx-lm cannot write several texts at once with this model. {INSTEAD}")
         return own_text.own_texts(self.target, chat_template(self.tokenizer), seed, sizes, passages)
 
     def writing(self, rows: int) -> float:

@@ -44,4 +44,4 @@ def test_documents_without_text_are_told_and_the_answer_comes_all_the_same(
     plain, _ = answer(tiny_pair, capfd)
     told, err = answer(tiny_pair, capfd, "--documents", str(tmp_path / "empty"))
     assert told["token_ids"] == plain["token_ids"]
-    assert f"{tmp_path / 'empty'} holds no text to draft from. Name a folder of UTF-8 texts.\n" in err
+    assert f"{tmp_path / 'empty'} holds no text. Name a UTF-8 text, or a folder of them.\n" in err

@@ -151,6 +151,7 @@ def test_a_dry_run_says_what_it_takes_and_makes_nothing(
         ("{target} --kind model --width 64", "--width is 64"),
         ("{target} --kind model --layers 2", "--layers is 2; the target has 2"),
         ("{target} --from-chats", "no answer is saved yet"),
+        ("{target} --texts {empty}", "empty.txt holds no text. Name a UTF-8 text, or a folder of them."),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(
@@ -158,7 +159,8 @@ def test_what_makes_no_sense_is_refused_by_name(
 ) -> None:
     head, odd = make_drafter(tmp_path / "head", EAGLE), make_model(tmp_path / "odd", num_hidden_layers=1)
     make_tokenizer(odd, text=("other words " * 30,))
-    given = arguments.format(target=tiny_pair.target, head=head, odd=odd).split()
+    (empty := tmp_path / "empty.txt").touch()
+    given = arguments.format(target=tiny_pair.target, head=head, odd=odd, empty=empty).split()
     assert main(["train", *given]) == 2
     assert wanted in capfd.readouterr().err
 

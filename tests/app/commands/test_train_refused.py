@@ -4,13 +4,17 @@ import json
 import shutil
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
+from mlx.utils import tree_flatten
 
 from app.cli import main
 from models.paths import own_drafters_folder
 from models.training.layer_skip import LayerSearch
 from tests.app.read_only import read_only
 from tests.app.tiny_pair import TinyPair
+from tests.mlx_spec.model_types import build, configuration
+from tests.models.tiny_models import make_tokenizer
 
 
 def test_a_tokenizer_that_needs_its_own_code_is_refused(
@@ -45,3 +49,22 @@ def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
     with read_only(own_drafters_folder().parent):
         assert main(train) == 3
     assert f"{wanted}no permission to write there." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind", "wanted"),
+    [
+        ("llama4", "eagle", "mlx-lm cannot write several texts at once with this model. Give it --texts"),
+        ("llama4", "layer_skip", "mlx-lm cannot write several texts at once with this model."),
+        ("hunyuan", "layer_skip --dry-run", "No layer of hunyuan can be left out."),
+    ],
+)
+def test_a_target_that_cannot_write_or_skip_is_refused(
+    type_: str, kind: str, wanted: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_tokenizer(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(configuration(type_)))
+    weights = dict(tree_flatten(build(type_).parameters()))
+    mx.save_safetensors(str(tmp_path / "model.safetensors"), weights)  # type: ignore[arg-type]
+    assert main(["train", str(tmp_path), "--kind", *kind.split()]) == 2
+    assert wanted in capfd.readouterr().err
