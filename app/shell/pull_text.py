@@ -33,5 +33,6 @@ def parts(progress: Progress) -> list[str]:
 
 
 def warning(fit: Fit) -> str:
-    """A sentence on a pair that does not fit here, or only just; empty for one that fits."""
-    return "" if fit.verdict == "fits" else f"{fit.verdict.capitalize()} here: it {fit.why}."
+    """A sentence on a pair that memory is too small for, or just fits; of the disk a pull tells itself."""
+    fits = fit.verdict == "fits" or (fit.verdict == "does not fit" and fit.memory_share <= 1)
+    return "" if fits else f"{fit.verdict.capitalize()} here: it {fit.why}."

@@ -52,9 +52,10 @@ def _bytes_here(pair: Pair) -> int:
     return sum(_bytes_of(cache, "*") for cache in caches)
 
 
-def _bytes_of(folder: Path, names: str) -> int:
+def _bytes_of(place: Path, names: str) -> int:
+    """Of a file, or of a folder's files of these names."""
     size = 0
-    for file in folder.glob(names):
+    for file in [place] if place.is_file() else place.glob(names):
         with suppress(OSError):  # a pull finishes it meanwhile, or its link is broken
             size += file.stat().st_size
     return size
@@ -71,6 +72,6 @@ def memory_needed(pair: Pair, machine: Machine) -> int:
 
 
 def _bytes_of_own_folders(pair: Pair) -> int:
-    """Bytes of the weights in folders that the user named; the built-in pair's need is measured instead."""
+    """Bytes of the user's own weights; the built-in pair's need is measured instead."""
     folders = (Path(source.repo) for source in pair.spec.sources if pair.own and source.is_local)
     return sum(_bytes_of(folder, "*.safetensors") for folder in folders)

@@ -14,9 +14,10 @@ import pytest
 from app.cli import main
 from app.commands import pull
 from app.shell.output import Progress
-from models.pairs.catalogue import all_pairs
+from models.pairs.catalogue import all_pairs, find
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
+from models.speed.fit import fit
 from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
@@ -63,6 +64,16 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     assert json.loads(capfd.readouterr().out)["freed_bytes"] > 0
     assert main(["generate", *PAIR, "--prompt", "x"]) == 2
     assert "mlx-spec pull --target org/target --draft org/draft" in capfd.readouterr().err
+
+
+def test_a_disk_that_is_full_is_told_by_the_pull_alone(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**12, True))
+    monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 0)
+    assert "of disk are free" in fit(find("smollm2-1.7b")).why
+    assert main(["pull", "smollm2-1.7b"]) == 2, "this Hub has not got it"
+    assert "Does not fit here" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("files_are_there", [True, False])

@@ -62,7 +62,10 @@ def test_folders_of_ones_own_count_as_float32_without_metal_too(home: Path) -> N
     own = replace(find("qwen3-8b"), own=True, download_bytes=0, memory_bytes=5 * GB, **sources)
 
     assert memory_needed(own, mac(16)) == 5 * GB
-    assert memory_needed(own, Machine(16 * GB, 0, has_metal=False)) == 4.5 * GB * 32 / 4.5 + 2 * 0.5 * GB
+    slow = Machine(16 * GB, 0, has_metal=False)
+    assert memory_needed(own, slow) == 4.5 * GB * 32 / 4.5 + 2 * 0.5 * GB
+    file = (folders["target"] / "model.safetensors").rename(home / "target.gguf")
+    assert memory_needed(replace(own, target=Source(str(file)), quantization="GGUF"), slow) == 33 * GB
 
 
 def test_the_builtin_pair_fits_everywhere_and_every_pair_gets_a_verdict_on_this_machine(home: Path) -> None:
