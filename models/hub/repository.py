@@ -14,7 +14,7 @@ from huggingface_hub import HfApi, RepoFile
 from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
-from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
+from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, check_kind, config_kind
 from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_config
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
@@ -80,10 +80,12 @@ class Repository:
                     _discard(path)
 
     def check_small(self) -> None:
-        """Raise BadChoice for a model without a tokenizer or a drafter of an unknown family. Needs its
-        config.json in the cache."""
+        """Raise BadChoice if weights or a tokenizer are missing, or its kind of drafter is unknown. Needs
+        its config.json in the cache."""
         config = read_config(self.folder)
         check_kind(config, str(self.source))
+        if config_kind(config) != LAYER_SKIP and not any(file.is_weights for file in self.files):
+            raise _no_weights(self.source)
         has_tokenizer = any(file.name in TOKENIZER_FILES for file in self.files)
         if config_kind(config) in DRAFT_MODELS and not has_tokenizer:
             raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
@@ -116,7 +118,7 @@ class Repository:
 def ask_hub(source: Source) -> Repository:
     """Resolve the revision and list the files: two requests.
 
-    Raises BadChoice if the repository holds no safetensors model.
+    Raises BadChoice if the repository has other weights than safetensors, or no config.json.
     """
     api = HfApi()
     commit = api.model_info(source.repo, revision=source.asked_revision).sha or source.asked_revision
@@ -130,16 +132,20 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
     files = [HubFile(f.path, f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in plain]
     names = {file.name for file in files}
     weights = [file for file in files if file.is_weights]
-    if not weights:
-        others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
-        found = f" (it has {others[0]})" if others else ""
-        raise BadChoice(
-            f"{source} holds no model*.safetensors{found}; only safetensors weights are loaded. "
-            "Look for a conversion of it by mlx-community."
-        )
+    others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
+    if not weights and (others or "config.json" not in names):
+        raise _no_weights(source, *others)
     if "config.json" not in names:
         raise BadChoice(f"{source} holds no config.json; mlx-lm cannot load it.")
     return (*(file for file in files if any(fnmatch(file.name, p) for p in _SMALL)), *weights)
+
+
+def _no_weights(source: Source, *others: str) -> BadChoice:
+    found = f" (it has {others[0]})" if others else ""
+    return BadChoice(
+        f"{source} holds no model*.safetensors{found}; only safetensors weights are loaded. "
+        "Look for a conversion of it by mlx-community."
+    )
 
 
 def _discard(path: Path) -> None:

@@ -23,11 +23,11 @@ from models.load.dflash import dflash_head
 from models.load.draft_model import load_model
 from models.load.eagle import eagle_head
 from models.load.heads import GROUP, Config, Weights, load_head
-from models.load.layer_skip import LAYER_SKIP, load_layer_skip
+from models.load.layer_skip import load_layer_skip
 from models.load.medusa import medusa_head
 from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
-from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, MODEL, PARD
+from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, LAYER_SKIP, MODEL, PARD
 from models.pairs.folder import by_kind, drafter_source
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec

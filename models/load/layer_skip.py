@@ -11,9 +11,8 @@ from mlx_spec.drafters.layer_skip import CANDIDATE, LayerSkipDrafter
 from mlx_spec.training.layer_search import Found
 from models.errors import BrokenFiles
 from models.files import replacing_folder
+from models.pairs.drafter_kinds import LAYER_SKIP
 from models.pairs.folder import read_config
-
-LAYER_SKIP = "layer_skip"
 
 
 def save_layer_skip(folder: Path, found: Found, target: str, about: Mapping[str, Any]) -> None:

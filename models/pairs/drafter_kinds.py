@@ -11,6 +11,8 @@ MODEL = "model"
 PARD = "pard"
 """A draft model that drafts in parallel, with mask tokens."""
 DSPARK = "dspark"
+LAYER_SKIP = "layer_skip"
+"""Without weights: they are the target's."""
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
@@ -26,7 +28,7 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
     "assistant": lambda c: c.get("model_type") in ("gemma4_assistant", "gemma4_unified_assistant"),
     PARD: lambda c: "pard_token" in c,
-    "layer_skip": lambda c: c.get("model_type") == "layer_skip" and isinstance(c.get("layers"), list),
+    LAYER_SKIP: lambda c: c.get("model_type") == LAYER_SKIP and isinstance(c.get("layers"), list),
 }
 """By kind, whether a config is of it; the first match decides. Ordinary models match none."""
 _OF_SPECULATORS = {"eagle3": "eagle"}

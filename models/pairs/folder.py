@@ -14,7 +14,7 @@ from typing import Any
 
 from models.errors import BadChoice, BadSource, BrokenFiles, ModelsError
 from models.files import parse_json
-from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL, check_kind, config_kind
+from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
@@ -158,8 +158,8 @@ def _check_values(config: dict[str, Any], where: str) -> None:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files that mlx-lm reads; raises as `check_folder`."""
-    if folder_kind(folder) == "layer_skip":
-        return []  # its weights are the target's
+    if folder_kind(folder) == LAYER_SKIP:
+        return []
     files = sorted(folder.glob("model*.safetensors"))
     weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):

@@ -23,7 +23,14 @@ from models.pairs.pair import PairSpec, Source
 from models.training.kinds import KINDS, eagle_shape
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.tiny_models import settled
-from tests.models.drafter_folders import Tensors, edit_config, make_eagle, write_folder
+from tests.models.drafter_folders import (
+    LAYER_SKIP,
+    Tensors,
+    edit_config,
+    make_drafter,
+    make_eagle,
+    write_folder,
+)
 from tests.models.hub.pulling import check, check_drafts, last
 from tests.models.hub.test_pulled_mtp import qwen
 from tests.models.hub_server import HostedModel, HubServer
@@ -143,10 +150,8 @@ def test_what_drafts_for_gemma_is_pulled_and_drafts(hub: HubServer, home: Path, 
 
 
 def test_a_target_is_pulled_left_early_by_its_own_layers_and_is_proved(hub: HubServer, home: Path) -> None:
-    """LayerSkip's checkpoints are ordinary targets; the layers to keep are in a folder of the user's."""
-    assert main(["pull", "--target", "org/target", "--draft", "none"]) == 0
-    (home / "early").mkdir()
-    (home / "early" / "config.json").write_text('{"model_type": "layer_skip", "layers": [0]}')
+    """LayerSkip's checkpoints are ordinary targets; the layers to keep are in a folder or a repository."""
+    check_pulled(hub, make_drafter(home / "early", LAYER_SKIP), "layer_skip")
     pair = PairSpec("early", Source("org/target"), None, drafters=(Source(str(home / "early")),))
     check_drafts(pair, "layer_skip")
     assert check(home, "--draft", "none", "--drafter", str(home / "early")) == 0
@@ -160,6 +165,12 @@ def test_a_head_of_another_target_is_refused_before_any_weights(
     with pytest.raises(BadChoice, match=r"org/head was made for another target, with (500|48) \w+"):
         last(HEADED)
     assert "model.safetensors" not in hub.downloads()
+
+
+def test_a_draft_model_without_weights_is_refused(hub: HubServer, home: Path) -> None:
+    hub.models["org/head"] = HostedModel({"config.json": b'{"model_type": "llama"}'})
+    with pytest.raises(BadChoice, match=r"org/head holds no model\*\.safetensors; only safetensors weights"):
+        last(HEADED)
 
 
 def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:
