@@ -9,7 +9,7 @@ from models.errors import BrokenFiles, MachineTrouble, is_full_disk, reason_of
 from models.files import locked, replacing_folder
 from models.pairs.folder import read_config
 from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files, place_of
-from models.pairs.own_drafters import target_name
+from models.pairs.own_drafters import whole_name
 from models.pairs.pair import Source
 
 
@@ -28,7 +28,7 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
             raise BrokenFiles(f"{file} in {folder} does not hold {missing[0]}, which the index names.")
         taken |= {name: found[name] for name in names}
     config = read_config(folder)
-    about = {"target": target_name(target), "from": str(original)}
+    about = {"target": whole_name(target), "from": str(original)}
     named = config | {"model_type": f"{config.get('model_type')}_{MTP}", "mlx_spec": about}
     try:
         with locked(place.parent), replacing_folder(place) as folder:

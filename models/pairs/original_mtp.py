@@ -12,9 +12,8 @@ from typing import Any
 from models.errors import BrokenFiles, ModelsError
 from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import INDEX, check_drafter, check_safetensors, read_config, read_json, tensor_names
-from models.pairs.own_drafters import facts_of, target_name
+from models.pairs.own_drafters import facts_of, own_place
 from models.pairs.pair import Source
-from models.paths import own_drafters_folder
 
 Config = Mapping[str, Any]
 MTP = "mtp"
@@ -75,7 +74,7 @@ def is_original(draft: Path, target: Path) -> bool:
 
 def place_of(target: Source) -> Path:
     """Where a target's extracted MTP layers are kept: among its own drafters."""
-    return own_drafters_folder() / target_name(target) / MTP
+    return own_place(target, MTP)
 
 
 def taken_from(target: Source, original: Source) -> Path | None:

@@ -1,10 +1,12 @@
 """A target's own drafters, loaded without being named: shipped with the program, or trained here."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from models.errors import BadChoice, ModelsError
+from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.pairs.catalogue import all_pairs
 from models.pairs.folder import check_drafter, read_config
 from models.pairs.pair import Source
@@ -14,10 +16,15 @@ CHARACTERS = "characters"
 """`mlx_spec.reads` in the config.json of a draft model that reads characters, not the target's tokens."""
 
 
+def whole_name(target: Source) -> str:
+    """What a drafter's config.json calls its target: the pair's name in the catalogue, else its source."""
+    return next((pair.name for pair in all_pairs() if pair.target == target and not pair.own), str(target))
+
+
 def target_name(target: Source) -> str:
-    """The name under which a target's drafters are kept: the pair's in the catalogue, else its own."""
-    pairs = (pair.name for pair in all_pairs() if pair.target == target and not pair.own)
-    return next(pairs, Path(target.repo).name.removesuffix(".gguf"))
+    """The name under which a target's drafters are kept: as `whole_name`, of a source the last part."""
+    name = whole_name(target)
+    return Path(target.repo).name.removesuffix(".gguf") if name == str(target) else name
 
 
 def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
@@ -30,15 +37,29 @@ def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
         try:
-            kind, facts = check_drafter(folder), facts_of(folder)
-            made_for = facts.get("target")
-            if made_for not in (None, target_name(target), target.repo, str(target)):
-                raise BadChoice(f"it was made for {made_for}.")
-            if facts.get("reads") != CHARACTERS:
+            kind = check_drafter(folder)
+            if other := other_target(folder, target):
+                raise BadChoice(f"it was made for {other}.")
+            if facts_of(folder).get("reads") != CHARACTERS:
                 found[kind] = folder
         except (ModelsError, OSError) as error:
             trouble.append(f"The drafter in {folder} is left out: {error}")
     return found, trouble
+
+
+def other_target(folder: Path, target: Source) -> str | None:
+    """The target that the drafter in a folder was made for, if that is another one."""
+    made_for = facts_of(folder).get("target")
+    return None if made_for in (None, target_name(target), target.repo, str(target)) else str(made_for)
+
+
+def own_place(target: Source, kind: str) -> Path:
+    """Where a new drafter of this kind goes: to that of another target of this name it gives way."""
+    folder = own_drafters_folder() / target_name(target) / kind
+    with suppress(BrokenFiles):  # it is replaced
+        if other_target(folder, target):
+            return folder.with_name(f"{kind}-{crc32(str(target).encode()):08x}")
+    return folder
 
 
 def _folders(name: str) -> Iterator[Path]:

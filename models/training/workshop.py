@@ -17,9 +17,8 @@ from models.load.checkpoint import opened
 from models.load.engine import check_memory
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
-from models.pairs.own_drafters import target_name
+from models.pairs.own_drafters import own_place, whole_name
 from models.pairs.pair import PairSpec
-from models.paths import own_drafters_folder
 from models.training.template import INSTEAD, chat_template
 from models.training.work import seconds
 
@@ -38,8 +37,8 @@ class Workshop:
             check_memory([files])
             self.target, self.config = files.load()
             self.tokenizer = files.tokenizer(self.config)
-        self.name = target_name(spec.target)
-        self.folder = own_drafters_folder() / self.name / kind
+        self.name = whole_name(spec.target)
+        self.folder = own_place(spec.target, kind)
         """For the finished drafter."""
         self.unfinished = self.folder.with_name(f".{kind}-{_mark(self.target):08x}")
         """For texts and weights during training: of another target of this name they would be wrong."""

@@ -14,6 +14,8 @@ from app.cli import main
 from mlx_spec.training.layer_search import Found
 from mlx_spec.training.own_text import Sizes
 from models.errors import BadChoice
+from models.pairs.own_drafters import own_drafters
+from models.pairs.pair import Source
 from models.paths import own_drafters_folder
 from models.training import layer_skip
 from models.training.kinds import KINDS
@@ -80,7 +82,7 @@ def test_a_small_model_is_made_and_is_a_model_for_every_program(
     assert len(model.layers) == 1 and model.args.hidden_size == 16  # type: ignore[attr-defined]
     assert tokenizer.encode("the model") == mlx_lm.load(str(tiny_pair.target))[1].encode("the model")
     about = json.loads((folder / "config.json").read_text())["mlx_spec"]
-    assert about["target"] == tiny_pair.target.name and len(about["acceptance"]) == 4
+    assert about["target"] == str(tiny_pair.target) and len(about["acceptance"]) == 4
     assert drafts(tiny_pair, "model", capfd)
     elsewhere = folder.rename(tmp_path / "elsewhere")
     assert drafts(tiny_pair, "model", capfd, "--drafter", str(elsewhere))
@@ -133,7 +135,7 @@ def test_layers_are_kept_and_draft_only_if_they_gain_and_old_ones_stay(
     said = capfd.readouterr().out
     assert f"{folder} is ready" in said and "give 1.25 of plain decoding's speed at 2 tokens drafted" in said
     config = json.loads((folder / "config.json").read_text())
-    assert config["layers"] == [0] and config["mlx_spec"]["target"] == tiny_pair.target.name
+    assert config["layers"] == [0] and config["mlx_spec"]["target"] == str(tiny_pair.target)
     assert drafts(tiny_pair, "layer_skip", capfd)
     searches(monkeypatch, SLOWER)
     assert main(train) == 1
@@ -182,6 +184,20 @@ def test_a_target_learns_from_a_few_texts_of_its_own_and_none_of_another_one_of_
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
     assert config["hidden_size"] == 16
     assert len(config["mlx_spec"]["acceptance"]) == 4, "one of them is held out"
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_targets_of_one_name_keep_their_drafters(tiny_pair: TinyPair, tmp_path: Path) -> None:
+    other = write_tiny_pair(tmp_path / "other").target
+    for target in (tiny_pair.target, other, other):
+        assert main(["train", str(target), "--kind", "medusa"]) == 0
+    mine, its = (own_drafters(Source(str(target)))[0]["medusa"] for target in (tiny_pair.target, other))
+    assert mine == own(tiny_pair, "medusa") and its.parent == mine.parent and its != mine
+    made_for = [
+        json.loads((folder / "config.json").read_text())["mlx_spec"]["target"] for folder in (mine, its)
+    ]
+    assert made_for == [str(tiny_pair.target), str(other)]
+    assert len([*mine.parent.glob("medusa*")]) == 2
 
 
 @pytest.mark.usefixtures("quick_training")
