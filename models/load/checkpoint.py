@@ -85,7 +85,19 @@ class Checkpoint:
             raise
         except Exception as error:
             raise trouble(self.path, error) from error
+        self._check_pass(model)
         return model, config
+
+    def _check_pass(self, model: nn.Module) -> None:
+        """Raise ModelsError unless a first token can be read and gives numbers."""
+        try:
+            is_broken = mx.isnan(model(mx.zeros((1, 1), mx.int32))).any().item()
+        except Exception as error:
+            if is_lack_of_memory(error):
+                raise trouble(self.path, error) from error
+            raise BadChoice(f"mlx-lm cannot run the model in {self.path} here: {reason_of(error)}") from error
+        if is_broken:
+            raise BrokenFiles(f"The weights in {self.path} are damaged: they give NaN. Fetch them again.")
 
     def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
         """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""

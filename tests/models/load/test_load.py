@@ -12,7 +12,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
-from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, NotInstalled
 from models.load import checkpoint, engine
 from models.load.checkpoint import Checkpoint
 from models.load.configuration import check_architecture, context_limit, rope_settings
@@ -20,6 +20,7 @@ from models.load.engine import LoadedPair, check_memory, load
 from models.pairs.folder import check_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
+from tests.models.drafter_folders import edit_tensors
 from tests.models.tiny_models import make_model, make_pair, model_config
 
 
@@ -180,6 +181,21 @@ def test_weights_of_another_model_and_a_wrong_value_are_named(
     edit(pair[0] / "config.json", **changes)
 
     with pytest.raises(BrokenFiles, match=why):
+        load(spec_of(*pair))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (mx.array(float("nan")), r"target are damaged: they give NaN\. Fetch them again\."),
+        (mx.array(1, mx.int8), r"cannot run the model in .*target here: \[rms_norm\] Received unsupported"),
+    ],
+)
+def test_weights_that_cannot_be_calculated_with_are_named(
+    pair: tuple[Path, Path], bad: mx.array, message: str
+) -> None:
+    edit_tensors(pair[0], lambda all_: all_.update({n: x.astype(bad.dtype) * bad for n, x in all_.items()}))
+    with pytest.raises(ModelsError, match=message):
         load(spec_of(*pair))
 
 
