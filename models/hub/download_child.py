@@ -183,19 +183,14 @@ class Job:
         for repository in self.repositories.values():
             repository.check_small()
         with ExitStack() as stack:
-            found = [folder for source in self.sources if (folder := find_folder(source))]
+            found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
             check_target(found[0])
-            for source, folder in zip(self.sources[1:], found[1:], strict=True):
+            for source, folder in zip(self.sources, found, strict=True):
                 if folder_kind(folder) not in DRAFT_MODELS:
                     check_made_for(self._config(source), self._config(self.sources[0]), str(source))
-            models = {
-                s: f
-                for s, f in zip(self.sources, found, strict=True)
-                if folder_kind(f) in DRAFT_MODELS and s != self.original
-            }
-            folders = [stack.enter_context(small_files(folder)) for folder in models.values()]
-            for source, folder in zip(models, folders, strict=True):
-                check_architecture(read_config(folder), str(source))
+                elif source != self.original:
+                    folders.append(stack.enter_context(small_files(folder)))
+                    check_architecture(read_config(folders[-1]), str(source))
             if len(folders) == 2:
                 self.notes = translation(folders[0], folders[1], fitting_draft(self.sources[0]))[1]
             read_tokenizer(folders[0])  # translation() does not, where both have the same files

@@ -11,22 +11,26 @@ from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter
 from mlx_spec.drafters.head import Head
 from mlx_spec.drafters.medusa import MedusaDrafter
+from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.mtp import MtpDrafter
+from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.drafters.peagle import PEagleDrafter
 from mlx_spec.errors import SpecError
-from models.errors import BadChoice, MachineTrouble, ModelsError
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError
 from models.load.assistant import assistant_head
-from models.load.checkpoint import Checkpoint, trouble
+from models.load.checkpoint import Checkpoint, opened, trouble
+from models.load.configuration import context_limit
 from models.load.dflash import dflash_head
-from models.load.draft_model import load_model
 from models.load.eagle import eagle_head
 from models.load.heads import GROUP, Config, Weights, load_head
 from models.load.layer_skip import load_layer_skip
 from models.load.medusa import medusa_head
 from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
+from models.load.translation import Translation
 from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, LAYER_SKIP, MODEL, PARD
 from models.pairs.folder import by_kind, drafter_source
 from models.pairs.own_drafters import own_drafters
@@ -48,9 +52,38 @@ def _block(name: str) -> Loader:
     return _head(dflash_head, lambda head: DFlashDrafter(head, name))
 
 
+def _model(folder: Path, target: nn.Module, config: dict[str, Any]) -> ModelDrafter:
+    with opened(folder) as files:
+        return model_drafter(*files.load())
+
+
+def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:
+    """The drafter for a model with this config: PARD if it names a mask token.
+
+    Raises:
+        BrokenFiles: the mask token is not an integer.
+        UnsupportedModel: the model has no such token, or its cache cannot roll back.
+    """
+    limit = context_limit(config)
+    if "pard_token" not in config:
+        return ModelDrafter(model, limit)
+    mask = config["pard_token"]
+    if type(mask) is not int:
+        raise BrokenFiles(
+            f"The pard_token of the draft model is {mask!r}, which is no token. Fetch it again."
+        )
+    return PardDrafter(model, mask, limit)
+
+
+def foreign_drafter(model: nn.Module, config: dict[str, Any], between: Translation) -> ForeignDrafter:
+    """The drafter for a model with another tokenizer; UnsupportedModel if its cache cannot roll back."""
+    kind = ByVocabulary if between.by_vocabulary else ByText
+    return kind(model, between, context_limit(config))
+
+
 LOADERS: dict[str, Loader] = {
-    MODEL: load_model,
-    PARD: load_model,
+    MODEL: _model,
+    PARD: _model,
     LAYER_SKIP: load_layer_skip,
     "eagle": _head(eagle_head, EagleDrafter),
     "peagle": _head(peagle_head, PEagleDrafter),

@@ -28,8 +28,7 @@ from models.documents.store import open_stores
 from models.errors import BadChoice, MachineTrouble
 from models.load.checkpoint import Checkpoint, on_cpu, opened
 from models.load.configuration import context_limit
-from models.load.draft_model import foreign_drafter, model_drafter
-from models.load.drafters import load_drafters
+from models.load.drafters import foreign_drafter, load_drafters, model_drafter
 from models.load.ranks import check_drafters, check_same, join, look_after
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft

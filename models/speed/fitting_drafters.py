@@ -53,6 +53,9 @@ class FittingDrafter:
     """Of its weights; empty if no source names one."""
 
 
+_SIZES = {"hidden": "hidden_size", "intermediate": "intermediate_size", "heads": "num_attention_heads",
+          "kv_heads": "num_key_value_heads", "head_dim": "head_dim", "vocab": "draft_vocab_size"}  # fmt: skip
+"""The names in config.json of a layout's sizes."""
 NOTICEABLE = 0.02
 """A gain below this share counts as no gain."""
 _BY_KIND = ("dspark", "dflash2", "dflash", "mtp", "assistant", EAGLE, "peagle", PARD, MODEL)
@@ -169,14 +172,7 @@ def _head(config: Mapping[str, Any], accepted: Sequence[float]) -> Published | N
     quantization = config.get("quantization")
     bits = f"{quantization['bits']}-bit" if isinstance(quantization, dict) else "fp16"
     try:
-        layout = Layout(
-            hidden=config["hidden_size"],
-            intermediate=config["intermediate_size"],
-            heads=config["num_attention_heads"],
-            kv_heads=config["num_key_value_heads"],
-            head_dim=config["head_dim"],
-            vocab=config["draft_vocab_size"],
-        )
+        layout = Layout(**{size: config[name] for size, name in _SIZES.items()})
         known = Round("texts left out", "its training", 0.0, accepted)
         return Published("", EAGLE, (), "config.json", layout, bits=format_bits(bits), rounds=(known,))
     except KeyError:
