@@ -81,31 +81,24 @@ class Checkpoint:
             if ranks:
                 split(model, config, ranks, self.path)
             mx.eval(model.parameters())
+            if mx.isnan(model(mx.zeros((1, 1), mx.int32))).any().item():
+                raise BrokenFiles(f"The weights in {self.path} are damaged: they give NaN. Fetch them again.")
         except ModelsError:
             raise
         except Exception as error:
             raise trouble(self.path, error) from error
-        self._check_pass(model)
         return model, config
-
-    def _check_pass(self, model: nn.Module) -> None:
-        """Raise ModelsError unless a first token can be read and gives numbers."""
-        try:
-            is_broken = mx.isnan(model(mx.zeros((1, 1), mx.int32))).any().item()
-        except Exception as error:
-            if is_lack_of_memory(error):
-                raise trouble(self.path, error) from error
-            raise BadChoice(f"mlx-lm cannot run the model in {self.path} here: {reason_of(error)}") from error
-        if is_broken:
-            raise BrokenFiles(f"The weights in {self.path} are damaged: they give NaN. Fetch them again.")
 
     def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
         """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""
         try:
             # mlx-lm has merged the end tokens of generation_config.json into `config`.
-            return load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+            tokenizer = load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
         except Exception as error:
             raise tokenizer_trouble(self.path, error) from error
+        if odd := [end for end in tokenizer.eos_token_ids if type(end) is not int]:
+            raise BrokenFiles(f"The end token in {self.path} is {odd[0]!r}, which is no id. Fetch it again.")
+        return tokenizer
 
 
 def on_cpu() -> bool:
@@ -132,5 +125,5 @@ def trouble(path: Path, error: Exception) -> ModelsError:
     if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
         return BrokenFiles(f"The weights in {path} do not belong to its config.json: {reason}")
     if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
-        return BrokenFiles(f"The weights in {path} cannot be read: {reason}")
+        return BrokenFiles(f"The weights in {path} cannot be used here: {reason}")
     return BadChoice(f"mlx-lm cannot load the model in {path}: {type(error).__name__}: {reason}")

@@ -259,7 +259,8 @@ def _json_trouble(file: Path, name: str, size: int, changed: int) -> str:
         found = _json_object(file)
     except (ValueError, OSError) as error:
         return f"cannot be read as JSON ({error})"
-    if name == "tokenizer.json" and not isinstance(found.get("model"), dict):
+    model = found.get("model")
+    if name == "tokenizer.json" and not (isinstance(model, dict) and model.get("vocab")):
         return "holds no tokenizer"
     return ""
 

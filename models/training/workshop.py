@@ -11,7 +11,7 @@ from mlx_lm.models.cache import ChunkedKVCache, make_prompt_cache
 
 from mlx_spec.training import own_text
 from mlx_spec.training.study import Text
-from models.errors import BadChoice, MachineTrouble
+from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.files import put_back
 from models.load.checkpoint import opened
 from models.load.engine import check_memory
@@ -19,6 +19,7 @@ from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import own_place, whole_name
 from models.pairs.pair import PairSpec
+from models.training.kinds import vocabulary
 from models.training.template import INSTEAD, chat_template
 from models.training.work import seconds
 
@@ -37,6 +38,9 @@ class Workshop:
             check_memory([files])
             self.target, self.config = files.load()
             self.tokenizer = files.tokenizer(self.config)
+        ids = {*self.tokenizer.get_vocab().values()} - {*self.tokenizer.get_added_vocab().values()}
+        if max(ids, default=0) >= (count := vocabulary(self.target)):
+            raise BrokenFiles(f"{self.path} has a token {max(ids)}, and its model a vocabulary of {count}.")
         self.name = whole_name(spec.target)
         self.folder = own_place(spec.target, kind)
         """For the finished drafter."""

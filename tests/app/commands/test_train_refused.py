@@ -13,8 +13,8 @@ from models.paths import own_drafters_folder
 from models.training.layer_skip import LayerSearch
 from tests.app.read_only import read_only
 from tests.app.tiny_pair import TinyPair
-from tests.mlx_spec.model_types import build, configuration
-from tests.models.tiny_models import make_tokenizer
+from tests.mlx_spec.model_types import BY_FIELD, build, configuration
+from tests.models.tiny_models import make_model, make_tokenizer
 
 
 def test_a_tokenizer_that_needs_its_own_code_is_refused(
@@ -33,6 +33,14 @@ def test_a_wrong_address_of_the_hub_is_named(
     monkeypatch.setenv("HF_ENDPOINT", "http://[")
     assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
     assert "HF_ENDPOINT is 'http://['" in capfd.readouterr().err
+
+
+def test_a_model_of_fewer_tokens_than_its_tokenizer_has_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_tokenizer(make_model(tmp_path, vocab_size=100))
+    assert main(["train", str(tmp_path), "--dry-run"]) == 3
+    assert "has a token 308, and its model a vocabulary of 100." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["eagle", "layer_skip"])
@@ -60,9 +68,15 @@ def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
     ],
 )
 def test_a_target_that_cannot_write_or_skip_is_refused(
-    type_: str, kind: str, wanted: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    type_: str,
+    kind: str,
+    wanted: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     make_tokenizer(tmp_path)
+    monkeypatch.setitem(BY_FIELD, "vocab_size", 384)
     (tmp_path / "config.json").write_text(json.dumps(configuration(type_)))
     weights = dict(tree_flatten(build(type_).parameters()))
     mx.save_safetensors(str(tmp_path / "model.safetensors"), weights)  # type: ignore[arg-type]

@@ -130,6 +130,9 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     edit(pair[0] / "generation_config.json", eos_token_id=[7, 9])
 
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
+    edit(pair[0] / "generation_config.json", eos_token_id="x")
+    with pytest.raises(BrokenFiles, match="The end token in .*target is 'x', which is no id"):
+        load(spec_of(*pair))
 
 
 def test_a_tokenizer_in_vocab_json_and_merges_txt_is_read(pair: tuple[Path, Path]) -> None:
@@ -188,7 +191,10 @@ def test_weights_of_another_model_and_a_wrong_value_are_named(
     ("bad", "message"),
     [
         (mx.array(float("nan")), r"target are damaged: they give NaN\. Fetch them again\."),
-        (mx.array(1, mx.int8), r"cannot run the model in .*target here: \[rms_norm\] Received unsupported"),
+        (
+            mx.array(1, mx.int8),
+            r"cannot load the model in .*target: ValueError: \[rms_norm\] Received unsupported",
+        ),
     ],
 )
 def test_weights_that_cannot_be_calculated_with_are_named(

@@ -150,6 +150,12 @@ def test_a_file_of_the_cache_is_as_named_by_its_checksum_in_both_of_the_hub_s_wa
     assert not holds(tmp_path / "tokenizer.json", "tokenizer.json")
 
 
+def test_a_tokenizer_without_tokens_is_none(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text('{"model": {"type": "BPE", "vocab": {}}}')
+    with pytest.raises(BrokenFiles, match=r"tokenizer\.json in .* holds no tokenizer\."):
+        check_folder(folder)
+
+
 @pytest.mark.parametrize("name", ["config.json", *READ_AT_LOAD])
 def test_a_small_file_that_cannot_be_read_is_named_and_its_repair_is_seen(folder: Path, name: str) -> None:
     before = (folder / name).read_bytes() if (folder / name).exists() else b"{}"
