@@ -152,14 +152,10 @@ def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:
 
 
 def _shown(key: str, value: Any) -> str:
-    if key == "download_bytes" and value == 0:
-        return "none"
     if key.endswith("_bytes"):
-        return size_text(value)
-    if value is None or value == {}:
-        return "none"
-    if isinstance(value, dict):
-        return ", ".join(value)
+        return size_text(value) if value or key != "download_bytes" else "none"
+    if value is None or isinstance(value, dict):
+        return ", ".join(value or ()) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return one_line(str(value))

@@ -36,7 +36,7 @@ def command(
     if not (name or draft):
         args.suggest_draft(spec)
     sized = name is not None and draft is None
-    if name is not None and draft is None:
+    if sized and name:
         _print_expectation(name)
     brought, notes, shown = 0, (), None
     with Interrupt() as interrupt, Line() as line:

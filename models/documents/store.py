@@ -40,11 +40,10 @@ def open_stores(
     for place in places:
         try:
             store, more = open_store(Path(place), tokenizer, encode, show)
-        except ModelsError as error:
-            notes.append(str(error))
-        else:
             stores.append(store)
             notes += more
+        except ModelsError as error:
+            notes.append(str(error))
     return stores, notes
 
 

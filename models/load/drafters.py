@@ -1,6 +1,7 @@
 """Loading drafters from folders for a target."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -48,10 +49,6 @@ def _head(make: Callable[[Config, Weights, Any], Head], drafter: Callable[[Any],
     return lambda folder, target, config: drafter(load_head(folder, target, config, make))
 
 
-def _block(name: str) -> Loader:
-    return _head(dflash_head, lambda head: DFlashDrafter(head, name))
-
-
 def _model(folder: Path, target: nn.Module, config: dict[str, Any]) -> ModelDrafter:
     with opened(folder) as files:
         return model_drafter(*files.load())
@@ -90,7 +87,7 @@ LOADERS: dict[str, Loader] = {
     "medusa": _head(medusa_head, MedusaDrafter),
     "mtp": _head(mtp_head, MtpDrafter),
     "assistant": _head(assistant_head, AssistantDrafter),
-    **{name: _block(name) for name in ("dflash", "dflash2", DSPARK)},
+    **{name: _head(dflash_head, partial(DFlashDrafter, name=name)) for name in ("dflash", "dflash2", DSPARK)},
 }
 """By kind (`models.pairs.folder`)."""
 

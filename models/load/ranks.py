@@ -45,13 +45,12 @@ def join() -> Ranks | None:
     if "MLX_RANK" not in os.environ:
         return None
     try:
-        ranks = Ranks(mx.distributed.init(strict=True))
+        return Ranks(mx.distributed.init(strict=True))
     except RuntimeError as error:
         raise MachineTrouble(
             f"The other Macs cannot be reached ({error}). Start all with mlx.launch, two or more; "
             "docs/serving.md has the commands."
         ) from error
-    return ranks
 
 
 def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
