@@ -52,10 +52,10 @@ def command(
     """
     from app.server.run import run_server
 
-    for name in allow_host or ():
-        if not HOST.fullmatch(name):
+    for option, names in (("--host", [host]), ("--allow-host", allow_host or ())):
+        if wrong := [name for name in names if not HOST.fullmatch(name)]:
             raise BadInput(
-                f"--allow-host is {name or 'empty'}; it must be a name without scheme and port: mac.local."
+                f"{option} is {wrong[0] or 'empty'}; it must be a name without scheme and port: mac.local."
             )
     for origin in allow_origin or ():
         if not ORIGIN.fullmatch(origin):

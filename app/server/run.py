@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import Collection
 from contextlib import suppress
+from errno import EACCES, EADDRINUSE
 from ipaddress import ip_address
 
 import uvicorn
@@ -121,10 +123,11 @@ def _listen(host: str, port: int) -> list[socket.socket]:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             return [socket.create_server((host, port), family=family)]
         first = socket.create_server(("127.0.0.1", port))
-    except (OSError, OverflowError) as error:
-        raise MachineFailed(
-            f"Port {port} of {host} cannot be used: {error}. Choose another with --port."
-        ) from error
+    except OSError as error:
+        if error.errno not in (EADDRINUSE, EACCES):
+            raise BadInput(f"--host {host} is no address of this machine. Give one that it has.") from error
+        why = f"Port {port} of {host} cannot be used ({os.strerror(error.errno)})."
+        raise MachineFailed(f"{why} Choose another with --port.") from error
     with suppress(OSError):
         return [first, socket.create_server(("::1", first.getsockname()[1]), family=socket.AF_INET6)]
     return [first]

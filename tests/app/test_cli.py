@@ -61,6 +61,7 @@ from models.paths import config_file
         ("bench --repeats ''", "--repeats is empty; it must be a whole number."),
         ("serve --port 1e3", "--port is 1e3; it must be a whole number."),
         ("serve --allow-origin http://localhost:3000/", "--allow-origin is http://localhost:3000/, which no"),
+        ("serve --host ''", "--host is empty; it must be a name without scheme and port"),
         ("serve --allow-host ''", "--allow-host is empty; it must be a name without scheme and port"),
         ("serve --allow-host mac.local:8080", "--allow-host is mac.local:8080; it must be a name without"),
         ("serve --allow-origin '*'", "--allow-origin is *, which no browser sends"),

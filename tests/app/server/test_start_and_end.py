@@ -15,7 +15,8 @@ import pytest
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answered, AnswerFailed
 from app.engine.server_client import ServerClient
-from app.shell.errors import BadInput
+from app.server import run
+from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
@@ -65,6 +66,19 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     assert "secret" not in (tmp_path / "engine.log").read_text()
+
+
+def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None:
+    def serve(host: str, port: int) -> None:
+        run.run_server(cast("Any", None), Options(), host=host, port=port, key="k", at_once=1)
+
+    for host in ("badname.invalid", "192.0.2.1"):
+        with pytest.raises(BadInput, match=f"^--host {host} is no address of this machine"):
+            serve(host, 0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(MachineFailed, match=f"^Port {port} of localhost .* in use.*--port"):
+            serve("localhost", port)
 
 
 @pytest.fixture
