@@ -23,7 +23,7 @@ from app.server.conversation import (
     text_of,
     types,
 )
-from app.server.problem import ANTHROPIC_PATHS, Problem
+from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import MOST_STOPS, Sampling, Stop, Tokens, read_asked, stop_texts
 from app.server.service import Service
@@ -184,7 +184,7 @@ class MessagesWriter:
         yield _event("message_stop")
 
     def failed(self, problem: Problem) -> Iterable[str]:
-        yield _event("error", **problem.body(ANTHROPIC_PATHS))
+        yield _event("error", **problem.body(anthropic=True))
 
     def whole(self) -> dict[str, Any]:
         return self._message

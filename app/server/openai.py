@@ -92,7 +92,7 @@ class OpenAiWriter:
         yield DONE
 
     def failed(self, problem: Problem) -> Iterable[str]:
-        yield server_sent(problem.body(""))
+        yield server_sent(problem.body())
 
     def chunk(self, choices: Sequence[dict[str, Any]], **more: Any) -> str:
         nothing = {"usage": None} if self._includes_usage else {}

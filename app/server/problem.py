@@ -3,10 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-ANTHROPIC_PATHS = "/v1/messages"
 CONTEXT_FULL = "context_length_exceeded"
 """OpenAI's code for a conversation that does not fit the context."""
 
@@ -30,9 +30,9 @@ class Problem(Exception):
     retry_seconds: int | None = None
     """When to try again; None: trying again is no use."""
 
-    def body(self, path: str) -> dict[str, Any]:
-        """The error in the format of the API at the path."""
-        if path.startswith(ANTHROPIC_PATHS):
+    def body(self, *, anthropic: bool = False) -> dict[str, Any]:
+        """The error in OpenAI's format, or in Anthropic's."""
+        if anthropic:
             other = "api_error" if self.status >= 500 else "invalid_request_error"
             kind = _ANTHROPIC.get(self.status, other)
             details = {"details": {"error_code": self.code}} if self.code else {}
@@ -53,6 +53,6 @@ class Problem(Exception):
         """The response. OpenAI's client retries at 408, 409, 429 and 5xx unless a header forbids it."""
         self.log(scope)
         again = {"retry-after": str(self.retry_seconds)} if self.retry_seconds is not None else {}
-        return JSONResponse(
-            self.body(scope["path"]), self.status, headers=again or {"x-should-retry": "false"}
-        )
+        anthropic = scope["path"].startswith("/v1/messages") or "anthropic-version" in Headers(scope=scope)
+        body = self.body(anthropic=anthropic)
+        return JSONResponse(body, self.status, headers=again or {"x-should-retry": "false"})

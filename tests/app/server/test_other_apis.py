@@ -105,6 +105,9 @@ def test_anthropics_clients_get_anthropics_errors(change: dict, scripted_server:
 
 
 def test_anthropics_errors_have_their_types(scripted_server: RunningServer) -> None:
+    model = scripted_server.ask("/v1/models/claude", headers={"anthropic-version": "2023-06-01"})
+    assert (model.json["type"], model.error["type"]) == ("error", "not_found_error")
+    assert scripted_server.ask("/v1/models/claude").error["code"] == "model_not_found"
     other = scripted_server.ask(MESSAGES, {"messages": SAID, "max_tokens": 5, "model": "claude"})
     assert (other.status, other.error["type"]) == (404, "not_found_error")
     evil = scripted_server.ask(MESSAGES, {}, {"Origin": "http://evil.example"})
