@@ -35,8 +35,8 @@ def types(*read: str) -> AfterValidator:
 
 
 class Part(Body):
-    type: Annotated[str, types("text", "input_text", "output_text", "reasoning_text")]
-    text: str
+    type: Annotated[str, types("text", "input_text", "output_text", "reasoning_text", "refusal")]
+    text: str = Field(validation_alias=AliasChoices("text", "refusal"))
 
 
 Content = str | list[Part] | None
@@ -57,6 +57,7 @@ class Call(Body):
 class ChatMessage(Body):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Content = None
+    refusal: str | None = None
     name: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -106,7 +107,7 @@ def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
 
 def _message(message: ChatMessage) -> Message:
     role = "system" if message.role == "developer" else message.role
-    out = Message(role=role, content=text_of(message.content))
+    out = Message(role=role, content=text_of(message.content) or message.refusal or "")
     if message.name is not None:
         out["name"] = message.name
     if message.tool_call_id is not None:

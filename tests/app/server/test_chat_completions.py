@@ -249,3 +249,16 @@ def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: Runnin
     call["function"]["arguments"] = "{"
     broken = scripted_server.ask(CHAT, {"messages": messages})
     assert broken.status == 400 and broken.error["param"] == "messages[1].tool_calls[0].function.arguments"
+
+
+def test_what_another_model_refused_to_say_is_text_of_the_conversation(
+    scripted_server: RunningServer,
+) -> None:
+    part = {"type": "refusal", "refusal": "I will not."}
+    for given in ({"content": [part]}, {"content": None, "refusal": "I will not."}):
+        messages = [{"role": "assistant", **given}, {"role": "user", "content": "echo"}]
+        answer = scripted_server.ask(CHAT, {"messages": messages}).json
+        assert answer["choices"][0]["message"]["content"].startswith("I will not.|echo")
+    items = [{"role": "assistant", "content": [part]}, {"role": "user", "content": "echo"}]
+    answer = scripted_server.ask("/v1/responses", {"input": items}).json
+    assert answer["output"][0]["content"][0]["text"].startswith("I will not.|echo")
