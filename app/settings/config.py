@@ -111,7 +111,8 @@ def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
 
 
 def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
-    return f"{file}: {name} is {json.dumps(value, default=str)}; {wanted}. Its default is used."
+    shown = json.dumps(value, ensure_ascii=False, default=str)  # as TOML writes it
+    return f"{file}: {name} is {shown}; {wanted}. Its default is used."
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:
