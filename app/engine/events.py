@@ -35,6 +35,14 @@ class PrefillProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptCounted:
+    """Comes before the prompt is read."""
+
+    prompt_tokens: int
+    """Cached ones too."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnsDropped:
     count: int
 
@@ -156,4 +164,4 @@ class TurnEnded:
     """The stop text that ended it."""
 
 
-TurnEvent = PrefillProgressed | TurnsDropped | TextAdded | TurnEnded
+TurnEvent = PromptCounted | PrefillProgressed | TurnsDropped | TextAdded | TurnEnded

@@ -12,7 +12,15 @@ from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import CancelledWhileReading, FillIn, Message, Prompt, chat_ids, raw_ids
 from app.engine.difference import Difference
-from app.engine.events import PairInfo, Piece, PrefillProgressed, TurnEnded, TurnEvent, TurnsDropped
+from app.engine.events import (
+    PairInfo,
+    Piece,
+    PrefillProgressed,
+    PromptCounted,
+    TurnEnded,
+    TurnEvent,
+    TurnsDropped,
+)
 from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
@@ -139,7 +147,7 @@ class Session:
         )
         gained = self._gained[text.number] = deque()
         try:
-            yield None  # others may join before the first step
+            yield PromptCounted(len(ids))  # others may join before the first step
             while turn.finish_reason is None:
                 if cancelled():
                     turn.finish_reason = "cancelled"

@@ -40,7 +40,7 @@ class Writer(Protocol):
     `index`: the number of the answer in the request.
     """
 
-    def begin(self) -> Iterable[str]: ...
+    def begin(self, asked: QueuedRequest) -> Iterable[str]: ...
     def text(self, index: int, added: TextAdded) -> Iterable[str]: ...
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]: ...
     def end(self) -> Iterable[str]: ...
@@ -101,8 +101,12 @@ async def _stream(
 async def _frames(
     asked: Sequence[QueuedRequest], first: TurnEvent | None, writer: Writer
 ) -> AsyncIterator[str]:
-    yield "".join(writer.begin())
-    event, due = first, time.monotonic() + (KEEP_ALIVE_SECONDS if first else 0)
+    event = first
+    while event is None:
+        yield KEEP_ALIVE
+        event = await asked[0].next(KEEP_ALIVE_SECONDS)
+    yield "".join(writer.begin(asked[0]))
+    due = time.monotonic() + KEEP_ALIVE_SECONDS
     for index, each in enumerate(asked):
         while not isinstance(event, TurnEnded):
             if isinstance(event, TextAdded) and (event.pieces or event.scored):

@@ -73,7 +73,7 @@ class ChatWriter(OpenAiWriter):
         logprobs = None if asked.request.likeliest is None else chat_logprobs(asked.scored)
         return {"index": index, "message": message, "logprobs": logprobs, "finish_reason": _finish(ended)}
 
-    def begin(self) -> Iterable[str]:
+    def begin(self, asked: QueuedRequest) -> Iterable[str]:
         for index in range(self._n):
             yield self._delta(index, {"role": "assistant", "content": ""})
 

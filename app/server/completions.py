@@ -75,7 +75,7 @@ class CompletionWriter(OpenAiWriter):
         logprobs = None if asked.request.likeliest is None else completion_logprobs(asked.scored)
         return _choice(index, asked.text, logprobs, ended.finish_reason)
 
-    def begin(self) -> Iterable[str]:
+    def begin(self, asked: QueuedRequest) -> Iterable[str]:
         return ()
 
     def text(self, index: int, added: TextAdded) -> Iterable[str]:

@@ -153,7 +153,8 @@ class MessagesWriter:
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }  # fmt: skip
 
-    def begin(self) -> Iterable[str]:
+    def begin(self, asked: QueuedRequest) -> Iterable[str]:
+        self._message["usage"]["input_tokens"] = asked.prompt_tokens
         yield _event("message_start", message=self._message)
         yield _event("ping")
 

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from app.chat.engine_link import EngineLink, RequestEvent
-from app.engine.events import ScoredToken, TextAdded, TurnEnded, TurnEvent
+from app.engine.events import PromptCounted, ScoredToken, TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered, AnswerFailed
 from app.server.problem import CONTEXT_FULL, Problem
 from mlx_spec.stats import summarise
@@ -27,6 +27,8 @@ class QueuedRequest:
         """`drafted` and `accepted`: tokens by drafter."""
         self.accepted_at: Counter[int] = Counter()
         """Accepted tokens by position in the draft."""
+        self.prompt_tokens = 0
+        """Known from its first event on."""
         self.text = ""
         self.thought = ""
         self.scored: list[ScoredToken] = []
@@ -61,6 +63,8 @@ class QueuedRequest:
 
     def take(self, event: RequestEvent) -> None:
         """Store an event from the engine."""
+        if isinstance(event, Answered) and isinstance(event.event, PromptCounted):
+            self.prompt_tokens = event.event.prompt_tokens
         if isinstance(event, Answered) and isinstance(event.event, TextAdded):
             for played in event.event.played:
                 self.drafted[played.drafter] += len(played.drafted)

@@ -155,7 +155,7 @@ class ResponsesWriter:
         }
         self._sequence = -1
 
-    def begin(self) -> Iterable[str]:
+    def begin(self, asked: QueuedRequest) -> Iterable[str]:
         yield self._event("response.created", response=self._response)
         yield self._event("response.in_progress", response=self._response)
 

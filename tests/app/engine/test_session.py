@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import pytest
 
 from app.engine.chat_prompt import FillIn
-from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
+from app.engine.events import (
+    Piece,
+    PrefillProgressed,
+    PromptCounted,
+    TextAdded,
+    TurnEnded,
+    TurnsDropped,
+    text_of,
+)
 from app.engine.protocol import Answer
 from app.engine.session import Message, Session
 from app.shell.errors import BadInput
@@ -124,7 +132,7 @@ def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     session, engine = scripted_session("abc")
     asked: list[int] = []
     *reading, ended = session.answer(Answer(0, USER, Options()), lambda: asked.append(1) or len(asked) > 2)
-    assert reading == [None, PrefillProgressed(0, 8), PrefillProgressed(4, 8)]
+    assert reading == [PromptCounted(8), PrefillProgressed(0, 8), PrefillProgressed(4, 8)]
     assert isinstance(ended, TurnEnded) and (ended.text, ended.finish_reason) == ("", "cancelled")
     assert engine.cancelled == 1
 

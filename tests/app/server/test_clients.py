@@ -177,6 +177,9 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
                 assert each.usage.output_tokens == 12 or stop
         counted = client.messages.count_tokens(model="target", messages=SAID).input_tokens
         assert counted == whole.usage.input_tokens + (whole.usage.cache_read_input_tokens or 0) > 2
+        with client.messages.create(**asked, stream=True) as events:
+            start = next(iter(events))
+        assert start.type == "message_start" and start.message.usage.input_tokens == counted
         assert whole.model_extra and whole.model_extra["timings"]["draft_n"] > 0
         with pytest.raises(anthropic.NotFoundError, match="no model"):
             client.messages.create(**{**asked, "model": "claude"})
