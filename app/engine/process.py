@@ -56,10 +56,10 @@ class _Inbox:
         self._arrived.acquire()
         return self._waiting.popleft()
 
-    def next_answer(self) -> Answer | None:
-        """The next request, if it is here and asks for an answer."""
+    def next_answer(self, free: bool) -> Answer | None:
+        """The next request, if it is here and asks for an answer; if no place is free, for a count only."""
         request = self._waiting[0] if self._waiting else None
-        if not isinstance(request, Answer):
+        if not (isinstance(request, Answer) and (free or request.counts)):
             return None
         self.next()
         return request
@@ -199,7 +199,7 @@ def _answer(
         while answers or request:
             while request:
                 answers[request.id] = session.answer(request, partial(inbox.is_cancelled, request.id))
-                request = inbox.next_answer() if len(answers) < at_once else None
+                request = inbox.next_answer(len(answers) < at_once)
             for number, events in list(answers.items()):
                 try:
                     event = next(events)
@@ -213,7 +213,7 @@ def _answer(
                 else:
                     if event is not None:
                         outbox.send(Answered(number, event))
-            request = inbox.next_answer() if len(answers) < at_once else None
+            request = inbox.next_answer(len(answers) < at_once)
     except Exception as error:  # a pass failed, and all answers were in it
         for number in answers:
             outbox.send(_failed(number, error))

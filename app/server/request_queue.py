@@ -85,7 +85,7 @@ Watcher = Callable[[QueuedRequest, TurnEnded | AnswerFailed], object]
 
 
 class RequestQueue:
-    """Hands requests to the engine, `at_once` of them at a time."""
+    """Hands requests to the engine, `at_once` of them at a time, and at once those that only count tokens."""
 
     def __init__(self, link: EngineLink, watcher: Watcher, *, at_once: int) -> None:
         self.link = link
@@ -96,7 +96,7 @@ class RequestQueue:
 
     def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
         """Append all requests to the queue; Problem if it has no room for them."""
-        if len(self.waiting) + len(requests) > MOST_WAITING + self._at_once - len(self.running):
+        if len(self.waiting) + len(requests) > MOST_WAITING + self._free:
             message = f"{len(self.waiting)} requests are waiting already. Ask again later."
             raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
         joined = [QueuedRequest(self, request) for request in requests]
@@ -116,9 +116,17 @@ class RequestQueue:
         for asked in (*self.waiting, *self.running):
             self.leave(asked)
 
+    @property
+    def _free(self) -> int:
+        """Places for answers with the engine. A request that only counts tokens needs none."""
+        return self._at_once - sum(not asked.request.counts for asked in self.running)
+
+    def _next(self) -> QueuedRequest | None:
+        return next((asked for asked in self.waiting if asked.request.counts or self._free > 0), None)
+
     def _advance(self) -> None:
-        while self.waiting and len(self.running) < self._at_once:
-            asked = self.waiting.popleft()
+        while asked := self._next():
+            self.waiting.remove(asked)
             self.running.add(asked)
             asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
             # If no engine could be started, this reports it.

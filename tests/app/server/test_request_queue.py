@@ -70,6 +70,18 @@ def test_requests_are_answered_in_the_order_of_their_arrival(scripted_server: Ru
         time.sleep(0.01)
 
 
+def test_tokens_are_counted_while_others_are_answered_and_wait(scripted_server: RunningServer) -> None:
+    with scripted_server.asking(CHAT, chat_body("slow", stream=True)):
+        scripted_server.wait_for("num_requests_running", 1)
+        with scripted_server.asking(CHAT, chat_body("hello")):
+            scripted_server.wait_for("num_requests_waiting", 1)
+            for _ in range(2):
+                assert scripted_server.ask("/v1/messages/count_tokens", chat_body("hi")).json == {
+                    "input_tokens": 10
+                }
+            assert scripted_server.metric("num_requests_waiting") == 1
+
+
 def test_an_engine_that_dies_is_said_and_started_again(scripted_server: RunningServer) -> None:
     whole = scripted_server.chat("crash")
     assert whole.status == 503 and "SIGKILL" in whole.error["message"] and whole.headers["retry-after"]
