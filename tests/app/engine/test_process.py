@@ -47,10 +47,15 @@ def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
     return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
 
 
+@pytest.fixture(autouse=True)
+def ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine gets the time that a busy machine needs to start and end it."""
+    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
+
+
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     client = EngineClient(tmp_path / "engine.log", [sys.executable, str(SCRIPT)])
     client.start()
     yield client
@@ -229,9 +234,8 @@ def test_the_process_ends_once_its_parent_is_gone_even_if_its_work_never_ends(
 
 
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
     (tmp_path / "notes.md").write_text("the small model guesses ahead")
     drafters, documents = (
         (Source(str(tiny_pair.draft)),),
