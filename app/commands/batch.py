@@ -1,9 +1,8 @@
 """`batch`: a file of requests, answered side by side."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +12,6 @@ from app.shell.named_file import check_place, plain_file
 from app.shell.number_text import counted
 from app.shell.output import talk
 from mlx_spec.types import Options
-
-if TYPE_CHECKING:
-    from app.server.batch_file import Answers, BatchRequest
 
 EXAMPLE = """\b
 Examples:
@@ -44,16 +40,13 @@ def command(
     args.print_config_problems()
     asked, spec = read_requests(requests), pair.chosen()
     check_place("OUT", plain_file(str(answers)))
-    with open_answers(answers) as written:
+    with open_answers(answers, {request.custom_id for request in asked}) as written:
         left = [request for request in asked if request.custom_id not in written.answered]
         if len(left) < len(asked):
             talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
-        if refused := sum(request.custom_id in written.refused for request in asked):
-            were = "was" if refused == 1 else "were"
-            talk(f"{refused} of these {were} refused. {answers} says why; delete such a line to ask again.")
+        if not left:
+            return exit_codes.DONE
         try:
-            if not left:
-                return _code(asked, written)
             outcome = asyncio.run(answer_all(spec, options, left, written, at_once))
         except KeyboardInterrupt:
             done = sum(request.custom_id in written.answered for request in asked)
@@ -63,10 +56,5 @@ def command(
     talk(f"{outcome.text}.{refused}")
     if outcome.failed:
         talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
-    return _code(asked, written)
-
-
-def _code(asked: "Sequence[BatchRequest]", written: "Answers") -> int:
-    """1 if a request failed, which leaves no line in the file, or if all were refused."""
-    names = {request.custom_id for request in asked}
-    return exit_codes.NO if names - written.answered or names <= written.refused else exit_codes.DONE
+    answered = any(request.custom_id in written.answered for request in asked)
+    return exit_codes.NO if outcome.failed or not answered else exit_codes.DONE

@@ -4,7 +4,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -13,7 +13,9 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.shell.errors import BadInput, MachineFailed
+from app.shell.named_file import writing
 from app.shell.prompt_source import read_text
+from models.files import parse_json, replacing
 
 LARGEST = 2**30
 """Bytes of requests."""
@@ -58,12 +60,10 @@ def read_requests(file: Path) -> list[BatchRequest]:
 class Answers:
     """The output file, written a line at a time."""
 
-    def __init__(self, file: BinaryIO, answered: set[str], refused: set[str]) -> None:
+    def __init__(self, file: BinaryIO, answered: set[str]) -> None:
         self._file = file
         self.answered = answered
-        """The `custom_id` of each line."""
-        self.refused = refused
-        """Those whose answer is an error."""
+        """The `custom_id` of each line that is no error."""
 
     def add(self, custom_id: str, status: int, body: Any) -> None:
         """Append one line; if that fails, MachineFailed, and no part of the line stays."""
@@ -78,40 +78,48 @@ class Answers:
         except OSError as error:
             self._file.truncate(end)
             raise MachineFailed(f"{self._file.name} cannot be written: {error.strerror}.") from error
-        self.answered.add(custom_id)
-        if status >= 400:
-            self.refused.add(custom_id)
+        if status < 400:
+            self.answered.add(custom_id)
 
 
 @contextmanager
-def open_answers(file: Path) -> Iterator[Answers]:
-    """Open the file with the answers of an earlier run; an incomplete last line is removed.
+def open_answers(file: Path, asked: Collection[str]) -> Iterator[Answers]:
+    """Open the file with the answers of an earlier run. An incomplete last line is removed, and the errors of
+    requests in `asked`, which are asked again.
 
     Raises:
         BadInput: it holds something else, or another program is writing it.
-        MachineFailed: it cannot be opened.
+        MachineFailed: it cannot be written.
     """
-    try:
-        opened = open(file, "a+b", buffering=0)
-    except OSError as error:
-        raise MachineFailed(f"{file} cannot be written: {error.strerror}.") from error
-    with opened:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BadInput(
-                f"Another mlx-spec batch is writing {file}. Wait for it, or name another."
-            ) from None
+    answered, lines = set[str](), list[bytes]()
+    with _open(file) as opened:
         opened.seek(0)
         content = opened.read()
-        whole = content[: content.rfind(b"\n") + 1]
         try:
-            lines = [json.loads(line) for line in whole.splitlines()]
-            answered = {line["custom_id"]: line["response"] for line in lines if line["response"]}
-            refused = {name for name, response in answered.items() if response["status_code"] >= 400}
+            for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+                name, response = (one := parse_json(line))["custom_id"], one["response"]
+                if response and response["status_code"] < 400:
+                    answered.add(name)
+                if name in answered or name not in asked:
+                    lines.append(line)
         except (ValueError, LookupError, TypeError):
             raise BadInput(
                 f"{file} holds something else than a batch's answers. Name another file."
             ) from None
-        opened.truncate(len(whole))
-        yield Answers(opened, set(answered), refused)
+        if len(kept := b"".join(lines)) < len(content):
+            mode = os.fstat(opened.fileno()).st_mode & 0o777
+            with writing(file), replacing(file.resolve(), mode) as new:
+                new.write(kept)
+    with _open(file) as opened:
+        yield Answers(opened, answered)
+
+
+def _open(file: Path) -> BinaryIO:
+    with writing(file):
+        opened = open(file, "a+b", buffering=0)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        opened.close()
+        raise BadInput(f"Another mlx-spec batch is writing {file}. Wait for it, or name another.") from None
+    return opened

@@ -72,7 +72,7 @@ def test_a_file_is_answered_as_generate_answers(
 
 
 @pytest.mark.usefixtures("threaded")
-def test_only_what_is_missing_is_asked_again_and_what_was_refused_is_counted_apart(
+def test_only_what_is_missing_or_was_refused_is_asked_again(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
@@ -80,7 +80,8 @@ def test_only_what_is_missing_is_asked_again_and_what_was_refused_is_counted_apa
     command = ["batch", given, str(out), "--at-once", "4"]
     assert main(command) == 0
     found = answers(out)
-    first, second, *_ = out.read_bytes().splitlines(keepends=True)
+    lines = out.read_bytes().splitlines(keepends=True)
+    first, second, *_ = (line for line in lines if b'"status_code": 200' in line)
     out.write_bytes(first + second + b'{"id": "batch_req_')
     capfd.readouterr()
     assert main(command) == 0
@@ -89,10 +90,12 @@ def test_only_what_is_missing_is_asked_again_and_what_was_refused_is_counted_apa
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
     assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
+    write(Path(given), [*asked[:-1], request(9, "hi")])
     assert main(command) == 0
-    assert f"6 of 6 requests had their answers already.\n1 of these was refused. {out} says why" in (
-        capfd.readouterr().err
-    )
+    assert "5 of 6 requests had their answers already." in capfd.readouterr().err
+    assert answers(out)["r9"]["status_code"] == 200 and answers(out).keys() == again.keys()
+    assert main(command) == 0
+    assert capfd.readouterr().err == "6 of 6 requests had their answers already.\n"
 
 
 def test_a_stop_counts_the_answers_to_this_file_only(
@@ -166,7 +169,7 @@ def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
     line = b'{"custom_id": "r1", "response": {"status_code": 200}}\n'
     out.write_bytes(line + b'{"id": "batch_req_')
     monkeypatch.setattr("app.server.batch_file.open", lambda *_, **__: Full(out, "a+"), raising=False)
-    with open_answers(out) as found, pytest.raises(MachineFailed, match="No space left"):
+    with open_answers(out, ["r2"]) as found, pytest.raises(MachineFailed, match="No space left"):
         found.add("r2", 200, {})
     assert out.read_bytes() == line
 
