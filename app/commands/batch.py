@@ -55,6 +55,6 @@ def command(
     refused = f" {answers} says why." if outcome.refused else ""
     talk(f"{outcome.text}.{refused}")
     if outcome.failed:
-        talk(f"{counted(len(outcome.failed), 'request')} failed. The same command asks again.")
+        talk(f"{counted(outcome.failed, 'request')} failed. The same command asks again.")
     answered = any(request.custom_id in written.answered for request in asked)
     return exit_codes.NO if outcome.failed or not answered else exit_codes.DONE

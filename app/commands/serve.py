@@ -34,8 +34,7 @@ def command(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes a free one.")] = 8080,
     at_once: args.AtOnce = args.AT_ONCE,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Answer to this host name too. Repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Answer to this host name too. Repeatable.")
     ] = None,
     allow_origin: Annotated[
         list[str] | None,

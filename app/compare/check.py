@@ -10,6 +10,7 @@ from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.words import unexplained
 from app.settings.options import AUTO
+from app.shell.tables import plain_table
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def verdict(measured: Sequence[Measured]) -> str:
 
 
 def table(measured: Sequence[Measured]) -> "Table":
-    from app.shell.tables import plain_table
-
     lengths = sorted({m.setting.draft_length or 0 for m in measured})
     grid = plain_table("mode", "drafter", *(f">length\n{length}" for length in lengths), ">tokens\naccepted")
     for temperature, drafter in dict.fromkeys((m.setting.temperature, m.setting.drafter) for m in measured):

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.shell.named_file import write_picture
+from app.shell.tables import plain_table
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -51,8 +54,6 @@ def as_json(calibration: "Calibration") -> dict[str, Any]:
 
 
 def tables(calibration: "Calibration") -> Iterator["Table | str"]:
-    from app.shell.tables import plain_table
-
     costs, near = calibration.costs(), calibration.near
     if costs.plain is None:
         yield "Nothing was measured."
@@ -82,7 +83,6 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
 def draw(file: Path, calibration: "Calibration", title: str) -> None:
     """Plot the cost of target passes and of whole rounds by rows per pass."""
     from app.compare.plots import GREEN, GREY, label_axes, new_figure
-    from app.shell.named_file import write_picture
 
     figure, axes = new_figure((7, 4.5), title)
     for context, color in zip(calibration.contexts, ("#4b6a88", GREY), strict=False):
@@ -106,8 +106,6 @@ def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
 
 
 def _curve(calibration: "Calibration") -> "Table":
-    from app.shell.tables import plain_table
-
     passes = {c: calibration.verifying(c) for c in calibration.contexts}
     timed = {c: found for c, found in passes.items() if 1 in found}
     heads = (head for c in timed for head in (f">at {c} tokens", ">x plain"))

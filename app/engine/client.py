@@ -33,10 +33,7 @@ class EngineClient:
     is_server = False
 
     def __init__(
-        self,
-        log_path: Path,
-        command: Sequence[str] = COMMAND,
-        arrived: Callable[[], object] = lambda: None,
+        self, log_path: Path, command: Sequence[str] = COMMAND, arrived: Callable[[], object] = lambda: None
     ) -> None:
         """`arrived` is called from another thread whenever there is something to `poll`."""
         self.log_path = log_path

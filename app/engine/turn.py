@@ -6,16 +6,7 @@ from dataclasses import replace
 
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
-from app.engine.events import (
-    DraftRound,
-    FinishReason,
-    Mark,
-    Piece,
-    ScoredToken,
-    TextAdded,
-    ToolCall,
-    merged,
-)
+from app.engine.events import DraftRound, FinishReason, Mark, Piece, ScoredToken, TextAdded, ToolCall, merged
 from app.shell.machine import memory_in_use
 from mlx_spec.types import Likeliness, Options, Round
 

@@ -37,8 +37,8 @@ class Outcome:
     tokens: int = 0
     refused: int = 0
     """Requests whose answer is an error."""
-    failed: list[str] = field(default_factory=list)
-    """Messages of requests that failed on the server's side."""
+    failed: int = 0
+    """Requests that failed on the server's side."""
     begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -108,9 +108,8 @@ async def _answer_some(
             await asyncio.sleep(AGAIN_SECONDS)
         body = response.json()
         if response.status_code >= 500:
-            sentence = f"{request.custom_id}: {body['error']['message']}"
-            outcome.failed.append(sentence)
-            talk(sentence)
+            outcome.failed += 1
+            talk(f"{request.custom_id}: {body['error']['message']}")
         else:
             answers.add(request.custom_id, response.status_code, body)
             outcome.refused += response.status_code >= 400

@@ -140,19 +140,10 @@ class ResponsesWriter:
         self._output: list[dict[str, Any]] = []
         """The last item is being written while its status is `in_progress`."""
         self._response: dict[str, Any] = {
-            "id": new_id("resp_"),
-            "object": "response",
-            "created_at": now(),
-            "model": model,
-            "status": "in_progress",
-            "error": None,
-            "incomplete_details": None,
-            "output": self._output,
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-            "usage": None,
-        }
+            "id": new_id("resp_"), "object": "response", "created_at": now(), "model": model,
+            "status": "in_progress", "error": None, "incomplete_details": None, "output": self._output,
+            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": None,
+        }  # fmt: skip
         self._sequence = -1
 
     def begin(self, asked: QueuedRequest) -> Iterable[str]:
