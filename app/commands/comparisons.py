@@ -1,7 +1,7 @@
 """`comparisons`: the chat's saved comparisons, on the command line."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -9,9 +9,6 @@ from app.commands import arguments as args
 from app.shell.output import data, json_data, talk
 from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
-
-if TYPE_CHECKING:
-    from app.compare.record import Record
 
 EXAMPLE = """\b
 Examples:
@@ -31,12 +28,19 @@ group = typer.Typer(
 @group.command("list", epilog=EXAMPLE)
 def list_comparisons(json: args.Json = False) -> None:
     """List them, the newest first."""
-    from app.compare import store
+    from app.compare import store, words
 
     found = store.kept()
     for file in found.unreadable:
         talk(f"{file} is no comparison of this version; left alone.")
-    rows = [_summary(record) for record in found.records]
+    rows = [
+        {
+            "name": record.name, "date": record.date, "pair": record.facts["pair"]["name"],
+            "prompts": len(record.prompts), "settings": len(record.settings),
+            "result": words.sentence(record),
+        }
+        for record in found.records
+    ]  # fmt: skip
     if json:
         json_data(rows)
         return
@@ -78,16 +82,3 @@ def export(
 
     write(store.find(name), file)
     talk(f"Written: {file}")
-
-
-def _summary(record: "Record") -> dict[str, Any]:
-    from app.compare.words import sentence
-
-    return {
-        "name": record.name,
-        "date": record.date,
-        "pair": record.facts["pair"]["name"],
-        "prompts": len(record.prompts),
-        "settings": len(record.settings),
-        "result": sentence(record),
-    }

@@ -45,12 +45,13 @@ class Metrics:
 
     def text(self, queue: RequestQueue, model: str) -> str:
         out: list[str] = []
+        escaped = model.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
         def add(name: str, kind: str, help: str, samples: Iterable[tuple[str, float]]) -> None:  # noqa: A002
             full = f"mlx_spec:{name}"
             out.append(f"# HELP {full} {help}\n# TYPE {full} {kind}")
             for labels, value in samples:
-                out.append(f'{full}{{model_name="{_escaped(model)}"{labels}}} {round(value, 6):.15g}')
+                out.append(f'{full}{{model_name="{escaped}"{labels}}} {round(value, 6):.15g}')
 
         add("num_requests_running", "gauge", "Requests with the engine.", [("", len(queue.running))])
         add("num_requests_waiting", "gauge", "Requests in the queue.", [("", len(queue.waiting))])
@@ -62,7 +63,3 @@ class Metrics:
         name, help_ = "spec_decode_num_accepted_tokens_per_pos_total", "Accepted, by place in the draft."
         add(name, "counter", help_, at)
         return "\n".join(out) + "\n"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
