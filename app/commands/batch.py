@@ -43,7 +43,7 @@ def command(
     with open_answers(answers, {request.custom_id for request in asked}) as written:
         left = [request for request in asked if request.custom_id not in written.answered]
         if len(left) < len(asked):
-            talk(f"{len(asked) - len(left)} of {counted(len(asked), 'request')} had their answers already.")
+            talk(f"Already answered: {len(asked) - len(left)} of {counted(len(asked), 'request')}.")
         if not left:
             return exit_codes.DONE
         try:

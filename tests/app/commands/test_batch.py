@@ -85,17 +85,17 @@ def test_only_what_is_missing_or_was_refused_is_asked_again(
     out.write_bytes(first + second + b'{"id": "batch_req_')
     capfd.readouterr()
     assert main(command) == 0
-    assert "2 of 6 requests had their answers" in capfd.readouterr().err
+    assert "Already answered: 2 of 6 requests." in capfd.readouterr().err
     again = answers(out)
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
     assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
     write(Path(given), [*asked[:-1], request(9, "hi")])
     assert main(command) == 0
-    assert "5 of 6 requests had their answers already." in capfd.readouterr().err
+    assert "Already answered: 5 of 6 requests." in capfd.readouterr().err
     assert answers(out)["r9"]["status_code"] == 200 and answers(out).keys() == again.keys()
     assert main(command) == 0
-    assert capfd.readouterr().err == "6 of 6 requests had their answers already.\n"
+    assert capfd.readouterr().err == "Already answered: 6 of 6 requests.\n"
 
 
 def test_a_stop_counts_the_answers_to_this_file_only(
