@@ -51,6 +51,8 @@ class ChatScreen(SelectingScreen[None]):
         bind("f9", "totals", "", "chat.totals",
              "This chat: instructions, sampling, what drafting did so far"),
         bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
+        bind("escape", "leave_edit", "Leave edit", "chat.leave_edit",
+             "Leave the prompt that is being edited as it was"),
     ]  # fmt: skip
 
     BLANK = True
@@ -156,8 +158,9 @@ class ChatScreen(SelectingScreen[None]):
         self.show_pair()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The stop key is offered if there is something to stop."""
-        return action != "stop" or self.state.can_stop
+        """The keys that stop and that leave an edit are offered if there is something to stop or to leave."""
+        busy = self.state.is_busy
+        return {"stop": busy, "leave_edit": self.state.editing is not None and not busy}.get(action, True)
 
     def applies(self, action: str) -> bool:
         """Whether the action has something to act on; else its key is not offered, and says why not."""
@@ -172,6 +175,8 @@ class ChatScreen(SelectingScreen[None]):
 
     def action_stop(self) -> None:
         self.state.stop()
+
+    action_leave_edit = action_stop
 
     def action_toggle_drafting(self) -> None:
         drafts = not self.state.settings.drafts
@@ -208,7 +213,7 @@ class ChatScreen(SelectingScreen[None]):
             self.view.note("There are no messages yet. Send a prompt first.", "mistake")
 
     def action_stop_or_back(self) -> None:
-        if self.state.link.tuning is not None or self.state.running is not None:
+        if self.state.is_busy:
             self.action_stop()
         else:
             self.action_back_to_prompt()

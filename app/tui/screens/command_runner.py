@@ -258,6 +258,6 @@ class CommandRunner:
         self._app.run_worker(export())  # it may ask a question, and awaiting that here would never end
 
     def _stop(self, value: str) -> None:
-        if not self._chat.can_stop:
+        if not self._chat.is_busy and self._chat.editing is None:
             raise BadInput("There is nothing to stop.")
         self._chat.stop()

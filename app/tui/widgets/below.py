@@ -70,7 +70,7 @@ class Below(Vertical):
         self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = ItemLine(id="gauges"), QueueList(), ItemLine(id="status")
         self._keys = KeyLine(applies)
-        self._could_stop = False
+        self._offered_stop: object = None
 
     def compose(self) -> ComposeResult:
         yield self.legend
@@ -96,12 +96,12 @@ class Below(Vertical):
         self._gauges.items = tuple(gauge_items(self._log)) if self._log else ()
         self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
-        if chat.can_stop != self._could_stop:
-            self._could_stop = chat.can_stop
+        if (stop := (chat.is_busy, chat.editing)) != self._offered_stop:
+            self._offered_stop = stop
             self.screen.refresh_bindings()
         # A blink costs a frame, and growing text already shows that the program is alive.
         area.cursor_blink = chat.running is None
-        editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
+        editing = self.app.keys.fill_in("editing: {chat.leave_edit} leaves it as it was")
         title = editing if chat.editing else self.prompt.title
         if title != area.border_title:  # setting it draws the prompt again
             area.border_title = title
