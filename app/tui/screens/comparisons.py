@@ -71,9 +71,9 @@ class ComparisonsScreen(OpenedScreen[None]):
         kept = store.kept()
         self.records = kept.records
         rows = self.query_one(OptionList)
-        rows.clear_options()
-        rows.add_options(Option(_row(record)) for record in kept.records)
-        rows.highlighted = 0 if kept.records else None
+        place = rows.highlighted or 0
+        rows.set_options(Option(_row(record)) for record in kept.records)
+        rows.highlighted = min(place, len(kept.records) - 1) if kept.records else None
         title = counted(len(kept.records), "comparison")
         if not kept.records:
             title = self.app.keys.fill_in("No comparison yet: in the chat, {chat.compare} runs one")

@@ -1,6 +1,7 @@
 """Comparisons of several settings or prompts: their figures, their list, their texts one by one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,13 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: 12 <= screen.query_one(LengthPlot).size.height < 19)
         await chat.press("escape")
+        for name in ("0", "9"):  # the one after it in the list, and the one before
+            store.keep(replace(record, name=name))
         await chat.type("/comparisons")
         await chat.reached(ComparisonsScreen)
-        await chat.until(lambda: chat.app.screen.query_one(OptionList).option_count == 1)
+        rows = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: rows.option_count == 3)
+        await chat.press("down")
         summary = chat.app.screen.query_one("#comparison-summary", Static)
         await chat.until(lambda: str(summary.content).count(" word") == 9)
         chat.press_at_once("enter", "enter")  # shown once, as Esc below checks
@@ -62,6 +67,10 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 2 tokens"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.press("escape", "d", "y")
+        await chat.until(lambda: len(store.kept().records) == 2)
+        await chat.until(lambda: rows.option_count == 2)
+        assert rows.highlighted == 1, "deleting goes on where it was"
+        await chat.press("d", "y", "d", "y")
         await chat.until(lambda: store.kept().records == () and "Esc Back" in keys_shown(chat))
         await chat.until(lambda: "Delete" not in keys_shown(chat))
         assert store.last_speeds() == {}
