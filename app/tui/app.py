@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.selection import Selection
 from textual.widget import Widget
 
-from app.chat.engine_link import PUMP_SECONDS, EngineLink, PairEvent
+from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pull_queue import PullQueue
 from app.chat.saved_chats import SavedChats
@@ -123,7 +123,7 @@ class ChatApp(Program):
         return self.chat
 
     def on_mount(self) -> None:
-        self.link.listener = partial(self.call_later, self._take_pair_event)
+        self.link.listener = partial(self.call_later, self.chat.take_pair_event)
         self.set_interval(PUMP_SECONDS, self._pump)
         self.set_interval(WATCH_SECONDS, self._watch)
         # The shell has written over the screen meanwhile.
@@ -178,11 +178,6 @@ class ChatApp(Program):
         self.unsaved = await asyncio.to_thread(self.history.close)
         self.leaving.end(self.unsaved)
 
-    @property
-    def _is_open(self) -> bool:
-        """False while the program ends: the chat's widgets go first, and messages still arrive."""
-        return bool(self.chat.children)
-
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
         await self.runner.run(message.text)
 
@@ -231,8 +226,7 @@ class ChatApp(Program):
 
     def leave(self) -> None:
         """End the program; unsent prompts are kept for the next run."""
-        if self._is_open:
-            self.chat.unsent_prompts.end()
+        self.chat.unsent_prompts.end()
         self.exit()
 
     def action_help_quit(self) -> None:
@@ -252,10 +246,6 @@ class ChatApp(Program):
     def _explain_leaving(self, kept: str = "") -> None:
         self._ctrl_c_at = time.monotonic()
         show_toast(self, f"{kept}Press Ctrl+C again to leave.", CTRL_C_SECONDS)
-
-    def _take_pair_event(self, event: PairEvent) -> None:
-        if self._is_open:
-            self.chat.take_pair_event(event)
 
     def _pump(self) -> None:
         if self.chat.is_mounted and self.is_running:

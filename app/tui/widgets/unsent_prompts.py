@@ -75,6 +75,8 @@ class UnsentPrompts:
             self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
 
     def end(self) -> None:
+        if self._ended:
+            return
         prompts, chat_id = self._now, self._chat.conversation.chat.id
         self._ended = True
 

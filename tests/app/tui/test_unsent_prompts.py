@@ -38,6 +38,7 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
         await chat.ask("hello")
         await chat.press(*"half")
         chat.app.leave()
+        chat.app.leave()  # as by a signal that comes while it ends
     async with open_chat(size=(80, 24)) as chat:
         await offered(chat)
         assert not chat.area.text and not title(chat), "this is another chat"
