@@ -68,6 +68,21 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
         await chat.until(lambda: "Deleted" in chat.screen and has_rows(chat))
 
 
+async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 10)) as chat:
+        await chat.ask("hello")
+        await chat.press("f5")
+        await chat.shows("2.00x faster")
+        await chat.press("escape")
+        await chat.pilot.resize_terminal(20, 5)
+        await chat.type("/comparisons")
+        await chat.reached(ComparisonsScreen)
+        await chat.until(lambda: chat.app.screen.query_one(OptionList).content_size.height == 1)
+        await chat.press("escape", "f6")
+        await chat.reached(SessionsScreen)
+        await chat.until(lambda: "hello" in chat.screen)
+
+
 async def test_marks_are_explained_where_there_is_room_and_take_no_line_of_a_low_terminal(
     open_chat: OpenChat,
 ) -> None:
