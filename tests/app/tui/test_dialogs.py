@@ -120,6 +120,14 @@ async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_op
         await chat.pilot.pause()
         await chat.press("f1", "ctrl+p")
         assert sum(isinstance(screen, Palette) for screen in chat.app.screen_stack) == 1
+        await chat.press("escape", "escape")
+        await chat.back_in_chat()
+        with chat.app.batch_update():  # nothing is laid out
+            await chat.press("ctrl+p")
+            palette = await chat.reached(Palette)
+            await chat.until(lambda: palette.query_one(OptionList).highlighted is not None)
+            await chat.press("pagedown", "escape")
+            await chat.back_in_chat()
 
 
 async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(

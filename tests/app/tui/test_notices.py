@@ -55,7 +55,9 @@ async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_s
         await chat.shows("Measuring was skipped")
 
 
-@pytest.mark.parametrize(("size", "words", "least"), [((80, 24), 8, 3), ((40, 12), 3, 5)])
+@pytest.mark.parametrize(
+    ("size", "words", "least"), [((80, 24), 0, 2), ((80, 24), 8, 3), ((80, 24), 17, 4), ((40, 12), 3, 5)]
+)
 async def test_of_many_toasts_the_newest_is_in_view_whole_and_none_lies_over_the_prompt(
     size: tuple[int, int], words: int, least: int, open_chat: OpenChat
 ) -> None:

@@ -76,6 +76,12 @@ async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_the
         await opened.shows("question 0", "An answer to 1.")
         opened.app.state.clear()
         await opened.until(lambda: view.max_scroll_y == 0 and "question" not in opened.screen)
+        await opened.stream()
+        assert view.max_scroll_y == 0
+        view.scroll_up(animate=False)
+        await opened.until(lambda: view.max_scroll_y > 0)
+        assert view.is_vertical_scroll_end, "a short answer is followed after the wheel was turned"
+        opened.app.state.clear()
         opened.app.state.resume(*long_chat(turns=2))
         view.go_to("p1", ["question"])  # before the messages are laid out
         await opened.shows("question 0", "question 1", "An answer to 1.")
