@@ -11,12 +11,13 @@ from textual.theme import ThemeProvider
 from textual.widgets import Button, Input
 
 from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
+from app.tui.keys.keymap import bind
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.theme import OWN_THEMES
 from app.tui.widgets.key_line import KeyLine
 
-PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it, Esc closes."
+PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it."
 
 OWN_NAMES = [theme.name for theme in OWN_THEMES]
 
@@ -28,6 +29,8 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
     """Textual's palette, limited to running one command and closing once."""
 
     HELP = f"All commands. {PALETTE_HELP}"
+
+    BINDINGS = [bind("escape", "escape", "Close", "palette.close", "Close this list")]
 
     def compose(self) -> ComposeResult:
         yield from super().compose()

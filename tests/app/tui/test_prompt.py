@@ -12,7 +12,7 @@ from app.history.records import Attachment
 from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
 async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to_it_after_a_click(
@@ -157,6 +157,7 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         shown = [str(option.prompt) for option in palette.options]
         for command in SLASH_COMMANDS:
             assert f"{command.usage}\n{command.summary}" in shown
+        await chat.until(lambda: keys_shown(chat) == "Esc Close")
         chat.press_at_once(*"randomness")
         await chat.until(lambda: palette.option_count == 1)
         await chat.press("enter")

@@ -25,8 +25,8 @@ A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|give
 A_KEY = re.compile(r"\bF\d\d?\b|\bCtrl\+\w+|\bEsc\b|\^\w\b")
 NOT_OURS = {"Ctrl+P", "Ctrl+C", "^p", "^P"}
 """The keys of Textual's palette and of leaving, which are no bindings with an id."""
-NAMES_KEYS = {"KEY_NAMES", "PALETTE_HELP"}
-"""The tables of key names, and the help of Textual's palette, whose keys cannot be changed."""
+NAMES_KEYS = {"KEY_NAMES"}
+"""The tables of key names."""
 
 
 def sentences() -> Iterator[tuple[str, str]]:
