@@ -7,10 +7,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from app.chat.answer_log import AnswerLog
-from app.chat.chat_totals import PLAIN_ROUNDS_NEEDED, ChatTotals, totals
-from app.shell.number_text import counted
-from app.shell.printable import one_line
-from app.tui.keys.in_force import Keys
+from app.chat.chat_totals import totals
 from app.tui.keys.keymap import bind
 from app.tui.screens.panel import Panel
 
@@ -41,32 +38,6 @@ would have taken in plain rounds, if enough of those were measured in this chat.
 
     def _show(self) -> None:
         table = Table.grid(padding=(0, 2, 0, 0))
-        for name, value in [*self._setup, *rows(totals(self._logs), self.app.keys)]:
+        for name, value in [*self._setup, *totals(self._logs, self.app.keys.name("chat.draft"))]:
             table.add_row(Text(name, "bold"), Text(value))
         self.query_one("#panel Static", Static).update(table)
-
-
-def rows(chat: ChatTotals, keys: Keys) -> list[tuple[str, str]]:
-    if not chat.rounds:
-        return [("Answers", "none in this chat since it was opened")]
-    found = [
-        ("Answers", str(chat.answers)),
-        ("Tokens", f"{chat.tokens} in {chat.seconds:.1f} s of decoding"),
-        ("Rounds", f"{chat.rounds}, {chat.tokens / chat.rounds:.2f} tokens each"),
-    ]
-    if not chat.drafted:
-        return [*found, ("Time saved", "nothing was drafted")]
-    by = [f"{one_line(name)} in {counted(n, 'round')}" for name, n in chat.rounds_by_drafter.items()]
-    found.append(("Drafted by", ", ".join(by)))
-    found.append(("Accepted", f"{chat.accepted} of {chat.drafted} ({chat.accepted / chat.drafted:.0%})"))
-    basis = f"against the median of {chat.plain_rounds} plain rounds of this chat"
-    if chat.saved_seconds is None:
-        saved = (
-            f"not known: {chat.plain_rounds} plain rounds were measured in this chat, "
-            f"{PLAIN_ROUNDS_NEEDED} are needed ({keys.name('chat.draft')} answers without drafting)"
-        )
-    elif chat.saved_seconds < 0:
-        saved = f"none, {-chat.saved_seconds:.1f} s lost {basis}"
-    else:
-        saved = f"{chat.saved_seconds:.1f} s {basis}"
-    return [*found, ("Time saved", saved)]

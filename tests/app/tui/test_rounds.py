@@ -8,11 +8,10 @@ import pytest
 from textual.widgets import OptionList, Static
 
 from app.chat.answer_log import AnswerLog
-from app.chat.chat_totals import totals
+from app.chat.chat_totals import saving, totals
 from app.engine.events import DraftRound, Piece, TextAdded
-from app.tui.keys.in_force import Keys
 from app.tui.screens.inspector import InspectorScreen, excerpt
-from app.tui.screens.totals import TotalsScreen, rows
+from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.token_text import round_sentence, round_text
 from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
@@ -149,15 +148,14 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_i
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
-    drafting = log_of(*[drafted(3)] * 10)
-    alone = totals([drafting])
-    assert alone.saved_seconds is None and (alone.accepted, alone.drafted) == (30, 30)
-    assert "not known" in dict(rows(alone, Keys({})))["Time saved"]
-    both = totals([drafting, log_of(plain(9.0), *[plain(0.02)] * 20)])
-    assert both.saved_seconds == pytest.approx(10 * 4 * 0.02 - 10 * 0.03)
-    slow = totals([log_of(*[drafted(0, seconds=0.05)] * 10), log_of(*[plain(0.02)] * 20)])
-    assert "lost" in dict(rows(slow, Keys({})))["Time saved"]
-    assert totals([log_of(*[plain(0.02)] * 20)]).saved_seconds is None, "nothing was drafted"
-    assert totals([log_of(*[drafted(3), plain(0.02)] * 20)]).plain_rounds == 0, (
-        "a round after a draft is slower"
-    )
+    drafting, twenty = log_of(*[drafted(3)] * 10), log_of(*[plain(0.02)] * 20)
+    assert saving([drafting]) == (0, None)
+    alone = dict(totals([drafting], "F4"))
+    assert alone["Accepted"] == "30 of 30 (100%)" and "not known" in alone["Time saved"]
+    both = [drafting, log_of(plain(9.0), *[plain(0.02)] * 20)]
+    assert saving(both) == (20, pytest.approx(10 * 4 * 0.02 - 10 * 0.03))
+    assert dict(totals(both, "F4"))["Time saved"].startswith("0.5 s against the median of 20 plain rounds")
+    slow = [log_of(*[drafted(0, seconds=0.05)] * 10), twenty]
+    assert "lost" in dict(totals(slow, "F4"))["Time saved"]
+    assert saving([twenty]) == (19, None), "nothing was drafted"
+    assert saving([log_of(*[drafted(3), plain(0.02)] * 20)]) == (0, None), "a round after a draft is slower"
