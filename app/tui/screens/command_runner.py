@@ -1,6 +1,6 @@
 """Runs `/` commands, typed, picked from the menu or from the palette; opens the screens over the chat."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
@@ -91,22 +91,26 @@ class CommandRunner:
         """By name; a text that a command returns is shown."""
 
     async def run(self, text: str) -> None:
-        """Run a typed command in the chat; an error is shown as a notice."""
+        """Run a typed command in the chat."""
         self.return_to_chat()
+        await self._tell(self._run(text))
+
+    async def _tell(self, work: Awaitable[object]) -> None:
+        """Show what work returns if that is a text, or its error."""
         try:
-            command, value = parse(text)
-            if command.is_setting:
-                self._set(command, value)
-            else:
-                if "FILE" in command.value:  # completed or dropped in the prompt, it has an @
-                    value = unmarked(value)
-                done = self._commands[command.name](value)
-                if isawaitable(done):
-                    done = await done
-                if isinstance(done, str):
-                    self._view.note(done)
+            if isinstance(done := await work, str):
+                self._view.note(done)
         except AppError as error:
             self._view.note(str(error), "mistake" if isinstance(error, BadInput) else "error")
+
+    async def _run(self, text: str) -> object:
+        command, value = parse(text)
+        if command.is_setting:
+            return self._set(command, value)
+        if "FILE" in command.value:  # completed or dropped in the prompt, it has an @
+            value = unmarked(value)
+        done = self._commands[command.name](value)
+        return await done if isawaitable(done) else done
 
     def return_to_chat(self) -> None:
         """Close the screens above the chat."""
@@ -147,19 +151,19 @@ class CommandRunner:
         sessions = SessionsScreen(text)
 
         async def open_chat(row: ChatRow | None) -> None:
-            if row is None:
-                return
-            try:
-                if row.chat.id != self._chat.conversation.chat.id:
-                    await self._app.saved.resume(row.chat.id)
-                if row.hit is not None:
-                    self._actions.show_hit(row.hit, sessions.words)
-            except AppError as error:
-                self._view.note(str(error), "error")
+            if row is not None:
+                await self._tell(self._open(row, sessions.words))
 
         self._app.push_screen(sessions, open_chat)
 
-    def _set(self, command: SlashCommand, value: str) -> None:
+    async def _open(self, row: ChatRow, words: list[str]) -> None:
+        """Open a chat at the message that a search found in it."""
+        if row.chat.id != self._chat.conversation.chat.id:
+            await self._app.saved.resume(row.chat.id)
+        if row.hit is not None:
+            self._actions.show_hit(row.hit, words)
+
+    def _set(self, command: SlashCommand, value: str) -> str:
         info = self._chat.link.info if command.name == DRAFTER.command else None
         when = " from the next answer on" if value else f". Change it with {command.usage}"
         if value:
@@ -170,7 +174,7 @@ class CommandRunner:
         elif info is not None:
             when += f"; {info.name} has {', '.join(info.drafters)}"
         text = describe(self._chat.settings, command.name)
-        self._view.note(f"{text[0].upper()}{text[1:]}{when}.")
+        return f"{text[0].upper()}{text[1:]}{when}."
 
     def _use(self, value: str) -> None:
         pair = self._pair(value)
@@ -189,12 +193,8 @@ class CommandRunner:
 
     def _remove(self, value: str) -> None:
         pair, app = self._pair(value), self._app
-
-        async def remove() -> None:
-            outcome = await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app))
-            self._view.note(outcome)
-
-        app.run_worker(remove())
+        work = remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app))
+        app.run_worker(self._tell(work))  # it asks a question, and awaiting that here would never end
 
     def _pair(self, name: str) -> Pair:
         if not name:
@@ -248,14 +248,7 @@ class CommandRunner:
             kind, file = ("json" if value.endswith(".json") else "markdown"), value
         saved = self._app.saved
         work = saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
-
-        async def export() -> None:
-            try:
-                self._view.note(await work)
-            except AppError as error:
-                self._view.note(str(error), "error")
-
-        self._app.run_worker(export())  # it may ask a question, and awaiting that here would never end
+        self._app.run_worker(self._tell(work))  # it may ask a question, as in `_remove`
 
     def _stop(self, value: str) -> None:
         if not self._chat.is_busy and self._chat.editing is None:

@@ -42,9 +42,7 @@ class HelpScreen(Panel):
     """Built from the bindings and the command list, so that it is never out of date."""
 
     TITLE = "Help"
-    BINDINGS = [
-        bind("escape,q", "dismiss", "Close", "help.close", "Close this help"),
-    ]
+    BINDINGS = [bind("escape,q", "dismiss", "Close", "help.close", "Close this help")]
 
     def __init__(self, about: str, keys: Described, *, commands: bool) -> None:
         """`about`: describes the part with the focus; `commands`: list the commands too."""

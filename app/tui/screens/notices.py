@@ -19,9 +19,7 @@ class NoticesScreen(Panel):
     TITLE = "Notices"
     HELP = "What the program said since it was started, the last at the end."
 
-    BINDINGS = [
-        bind("escape,q", "dismiss", "Close", "notices.close", "Close this list"),
-    ]
+    BINDINGS = [bind("escape,q", "dismiss", "Close", "notices.close", "Close this list")]
 
     def __init__(self, notices: Sequence[Notice]) -> None:
         super().__init__()

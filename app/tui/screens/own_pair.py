@@ -27,9 +27,7 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 Enter fetches the small files of target and draft and checks that they fit together. Without a draft only \
 drafters that need no files, or were trained here, are used."""
 
-    BINDINGS = [
-        bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
-    ]
+    BINDINGS = [bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close")]
 
     def __init__(self, target: str = "") -> None:
         super().__init__()

@@ -8,14 +8,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.pair_facts import (
-    GROUPS,
-    Facts,
-    all_facts,
-    first_facts,
-    group,
-    matches,
-)
+from app.chat.pair_facts import GROUPS, Facts, all_facts, first_facts, group, matches
 from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import UNFINISHED, PullJob
 from app.compare.store import last_speeds
@@ -116,12 +109,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
             case "retry":
                 return pulls.can_resume
             case "remove":
-                in_use = pair is not None and pair.spec.sources == self.app.link.pair.sources
-                return (
-                    pair is not None
-                    and not in_use
-                    and bool(self.facts[pair.name].removable_bytes or pair.own)
-                )
+                if pair is None or pair.spec.sources == self.app.link.pair.sources:  # none, or in use
+                    return False
+                return bool(self.facts[pair.name].removable_bytes or pair.own)
             case _:
                 return True
 

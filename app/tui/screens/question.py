@@ -77,9 +77,7 @@ class LineQuestionScreen(LineScreen[str]):
     KEYS = "Enter takes it, {title.leave} leaves it as it was."
     HELP = f"One line to fill in: {KEYS}"
 
-    BINDINGS = [
-        bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was"),
-    ]
+    BINDINGS = [bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was")]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)

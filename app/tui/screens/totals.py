@@ -23,9 +23,7 @@ The settings of this chat's next answer, and what drafting did in all of its ans
 included. Each setting is named after the command that changes it. Time saved is against the time the tokens \
 would have taken in plain rounds, if enough of those were measured in this chat."""
 
-    BINDINGS = [
-        bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel"),
-    ]
+    BINDINGS = [bind("escape,f9,q", "dismiss", "Close", "totals.close", "Close this panel")]
 
     def __init__(self, setup: Sequence[tuple[str, str]], logs: Collection[AnswerLog]) -> None:
         """`setup`: the settings of the next answer, as (name, value)."""

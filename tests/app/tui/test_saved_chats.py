@@ -150,6 +150,9 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         await opened.noticed(f"Written to {here / 'some.txt'}.")
         await opened.type("/export gone/x.md")
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
+        await opened.type("/export /dev/null")
+        await opened.noticed("/dev/null is no plain file")
+        assert opened.app.chat.view.notices.kept[-1].kind == "mistake"
         await opened.type(f"/export {'x' * 300}.md")
         await opened.until(lambda: "File name too long" in opened.notices[-1])
         (here / "mine.md").write_text("mine")
