@@ -247,6 +247,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         question = f"Download {pair.name}? {size} come from {origin}. {warning(fit) if fit else ''}".rstrip()
         if await ask(self.app, question, "Download", "Not now"):
             self.app.pulls.add(pair.spec)
+            self.show_message(self.hint)
             self.show_downloads()
 
     async def _remove(self, pair: Pair) -> None:

@@ -118,12 +118,8 @@ class UnsentPrompts:
 
     def _take_over(self, history: History) -> None:
         """Give the history the prompts of programs that were killed."""
-
-        def take(left: tuple[str, list[Unsent]]) -> None:
-            chat_id, prompts = left
-            keep_unsent(history, prompts, chat_id)
-
-        self._being_written.take_over(tuple[str, list[Unsent]], take)
+        left = tuple[str, list[Unsent]]
+        self._being_written.take_over(left, lambda found: keep_unsent(history, found[1], found[0]))
 
     def _keep(self, prompts: list[Unsent]) -> None:
         if self._chat.conversation.is_kept and (kept := _worth_keeping(prompts)):

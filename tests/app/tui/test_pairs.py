@@ -100,6 +100,10 @@ async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_a
         await chat.press("escape")
         await chat.pilot.pause(0.1)
         assert chat.app.screen is screen
+        monkeypatch.setattr(chat.app.pulls, "add", lambda spec: None)
+        await chat.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: text_of(chat, "#message") == screen.hint)
 
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
