@@ -23,16 +23,12 @@ class Facts:
     installed: bool
     removable_bytes: int = 0
     fit: Fit | None = None
-    """None in `first_facts`."""
+    """None until the slow facts are known."""
     expected: Expectation | None = None
     """None where nothing is predicted: no Mac, or unknown models."""
     measured: str = ""
     """The last speed measured on this machine; empty if there is none."""
     drafters: tuple[FittingDrafter, ...] = ()
-
-
-def first_facts(pair: Pair) -> Facts:
-    return Facts(pair, installed(pair.spec))
 
 
 def all_facts(pair: Pair, machine: Machine, chip: Chip | None, measured: str) -> Facts:
@@ -97,7 +93,5 @@ def drafter_row(drafter: FittingDrafter) -> str:
 NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
 """The drafters available for every target."""
 
-
-def made_here(pair: Pair) -> str:
-    """The drafters that can be trained for the pair's target."""
-    return f"eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {pair.name} --kind KIND"
+MADE_HERE = "eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {name} --kind KIND"
+"""The drafters that can be trained for a pair's target."""

@@ -78,16 +78,13 @@ def described_keys(app: Program, *others: type[Widget], empties_prompt: bool = F
                 continue
             if place is not type(app) or binding.priority or not app.screen.is_modal:
                 keys = " or ".join(map(key_name, app.keys.of(binding.id)))
-                described.setdefault(app.keys.fill_in(_part(binding)), []).append((keys, binding.tooltip))
+                title = app.keys.fill_in(PARTS.get(str(binding.id).partition(".")[0], "Here"))
+                described.setdefault(title, []).append((keys, binding.tooltip))
     twice = "Empty the prompt; twice" if empties_prompt else "Twice"
     if app.screen.is_modal:
         twice = "Close this; twice"
     described[PARTS["app"]] += [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
     return described
-
-
-def _part(binding: Binding) -> str:
-    return PARTS.get(str(binding.id).partition(".")[0], "Here")
 
 
 def _table(parts: Described) -> Table:

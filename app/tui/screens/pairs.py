@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.pair_facts import GROUPS, Facts, all_facts, first_facts, group, matches
+from app.chat.pair_facts import GROUPS, Facts, all_facts, group, matches
 from app.chat.pair_removal import remove_after_asking
 from app.chat.pull_queue import UNFINISHED, PullJob
 from app.compare.store import last_speeds
@@ -58,7 +58,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         """`chosen`: the pair highlighted first; by default the one in use."""
         super().__init__()
         self._highlight = chosen
-        self.facts = {pair.name: first_facts(pair) for pair in all_pairs()}
+        self.facts = {pair.name: Facts(pair, installed(pair.spec)) for pair in all_pairs()}
         """By pair name; the slow facts come from a thread."""
         self._states: dict[PullJob, str] = {}
         """The states of all downloads at the last check."""
@@ -257,7 +257,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def _add_own(self, pair: Pair | None) -> None:
         if pair is not None:
-            self.facts[pair.name] = first_facts(pair)
+            self.facts[pair.name] = Facts(pair, installed(pair.spec))
             self.show_list(pair.name)
             self.look_again()
             what = "its models belong together. Enter uses it or downloads it."

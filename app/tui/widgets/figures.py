@@ -31,10 +31,8 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
         "dead": "✗ engine stopped",
     }
     yield LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")
-    if chat.settings.drafts:
-        yield LineItem("drafting on", 8, "$text-success")
-    else:
-        yield LineItem("drafting off", 8, "$text-warning bold")
+    on = chat.settings.drafts
+    yield LineItem(f"drafting {'on' if on else 'off'}", 8, "$text-success" if on else "$text-warning bold")
     if not chat.conversation.is_kept:
         yield LineItem("not kept", 10, "$text-warning bold")
     if tuning := link.tuning:

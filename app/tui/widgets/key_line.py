@@ -53,7 +53,7 @@ class KeyLine(Static):
             return
         available = self._available()
         keys, gap = [(self._text(active, WIDE), active) for active in available], Content("")
-        if _cells(keys) > self.size.width:
+        if sum(text.cell_length for text, _ in keys) > self.size.width:
             keys, gap = self._most_important(available), Content(" ")
         if keys != self.keys:
             self.keys = keys
@@ -103,10 +103,6 @@ class KeyLine(Static):
                 break
             kept.append(active)
         return [(self._text(active, COMPACT), active) for active in available if active in kept]
-
-
-def _cells(keys: list[tuple[Content, ActiveBinding]]) -> int:
-    return sum(text.cell_length for text, _ in keys)
 
 
 def passed_on(screen: Screen[object]) -> list[Binding]:

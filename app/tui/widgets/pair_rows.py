@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from app.chat.pair_facts import NO_FILES, Facts, details, drafter_row, made_here
+from app.chat.pair_facts import MADE_HERE, NO_FILES, Facts, details, drafter_row
 from app.chat.pull_queue import PullJob
 from app.shell.number_text import bar
 from app.shell.printable import one_line
@@ -58,8 +58,9 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 def about(facts: Facts) -> Content:
     """Everything about a pair: its name, its drafters, its other facts."""
     name, *lines = details(facts).split("\n")
+    made = one_line(MADE_HERE.format(name=facts.pair.name))
     return Content.assemble(
-        (f"{name}\n", "bold"), drafted_by(facts.drafters), f"\n+ {one_line(made_here(facts.pair))}",
+        (f"{name}\n", "bold"), drafted_by(facts.drafters), f"\n+ {made}",
         ("\n" + "\n".join(lines), "$text-muted"),
     )  # fmt: skip
 
