@@ -1,6 +1,7 @@
 """The chat: transcript, prompt, numbers, and what the keys do there."""
 
 import asyncio
+from dataclasses import replace
 
 from textual.app import ComposeResult
 from textual.events import Paste
@@ -50,9 +51,9 @@ class ChatScreen(SelectingScreen[None]):
              "The rounds of an answer one by one: what was drafted, what was accepted"),
         bind("f9", "totals", "", "chat.totals",
              "This chat: instructions, sampling, what drafting did so far"),
-        bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
-        bind("escape", "leave_edit", "Leave edit", "chat.leave_edit",
-             "Leave the prompt that is being edited as it was"),
+        STOP := bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
+        replace(STOP, action="leave_edit", description="Leave edit",
+                tooltip="Leave the prompt that is being edited as it was"),
     ]  # fmt: skip
 
     BLANK = True

@@ -1,6 +1,7 @@
 """The last line of a screen shows whole keys, and the important ones at any width."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from app.chat.pull_queue import PullJob
 from app.tui.screens.help import HelpScreen, described_keys
@@ -125,3 +126,17 @@ async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_where_i
         await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
         await chat.pilot.resize_terminal(40, 24)
         await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(keys_shown(chat).split()))
+
+
+async def test_another_key_that_stops_leaves_an_edit_too(open_chat: OpenChat, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f12'\n")
+    async with open_chat() as chat:
+        await chat.ask("hello")
+        await chat.type("/edit")
+        await chat.shows("editing: F12 leaves it as it was", "F12 Leave edit")
+        await chat.press("f12")
+        await chat.until(lambda: chat.app.state.editing is None)
+        await chat.type("hold")
+        await chat.until(lambda: "F12 Stop" in keys_shown(chat))
+        await chat.press("f12")
+        await chat.settled()
