@@ -77,11 +77,6 @@ class EngineLink:
         self._no_start = ""
         """Why a restart failed, until the next `pump` reports it."""
 
-    @property
-    def is_served(self) -> bool:
-        """Whether a server answers, with its own pair."""
-        return self.client.is_server
-
     def start(self) -> None:
         self.client.start()
         self._send_load()

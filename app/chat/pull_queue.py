@@ -115,14 +115,6 @@ class PullQueue:
         )
 
     @property
-    def can_cancel(self) -> bool:
-        return any(job.is_wanted for job in self.jobs)
-
-    @property
-    def can_resume(self) -> bool:
-        return any(not job.unfinished for job in self.not_here)
-
-    @property
     def unfinished(self) -> list[PullJob]:
         return [job for job in self.jobs if job.unfinished]
 
@@ -158,7 +150,7 @@ class PullQueue:
 
     def resume(self, pair: PairSpec | None) -> None:
         """Go on with this pair's download, else with all paused and failed ones, else the last cancelled."""
-        ended = [job for job in self.jobs if not job.unfinished and job.state in NOT_HERE]
+        ended = [job for job in self.jobs if not job.unfinished and job.state != "done"]
         of_pair = [job for job in ended if job.pair == pair]
         others = [job for job in ended if job.state != "cancelled"]
         for job in of_pair or others or ended[-1:]:

@@ -126,7 +126,7 @@ class CommandRunner:
     def use(self, pair: Pair | None) -> None:
         """Answer with this pair from here on, loaded again if that failed; None changes nothing."""
         chat = self._chat
-        if pair is not None and chat.link.is_served:
+        if pair is not None and chat.link.client.is_server:
             text = f"The server answers with its own pair. For {pair.name} here: mlx-spec chat {pair.name}."
             self._view.note(text, "mistake")
         elif pair is not None and pair.spec == chat.link.pair and chat.link.state in ("loading", "ready"):

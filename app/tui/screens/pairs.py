@@ -105,9 +105,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
             case "command('pairs')":
                 return False  # this screen shows them
             case "cancel_pull":
-                return pulls.can_cancel
+                return any(job.is_wanted for job in pulls.jobs)
             case "retry":
-                return pulls.can_resume
+                return any(not job.unfinished for job in pulls.not_here)
             case "remove":
                 if pair is None or pair.spec.sources == self.app.link.pair.sources:  # none, or in use
                     return False
