@@ -7,7 +7,7 @@ message carries its sequence number and a checksum.
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from zlib import crc32
@@ -90,12 +90,13 @@ class Ranks:
                     "different chips round differently: use Macs of one kind, or leave this one out."
                 )
 
-    def send(self, call: Mapping[str, Any] | None) -> None:
-        """On rank 0: send the other ranks a call; None is one step."""
-        body = json.dumps(call).encode() if call else b""
-        self.decide([len(body)])
-        if body:
-            self._spread(body)
+    def send(self, call: str | None, **given: Any) -> None:
+        """Rank 0 sends the other ranks a call; None is one step. On these it does nothing."""
+        if self.leads:
+            body = json.dumps({"do": call, **given}).encode() if call else b""
+            self.decide([len(body)])
+            if body:
+                self._spread(body)
 
     def receive(self) -> dict[str, Any] | None:
         """On other ranks: the call that rank 0 sent."""
@@ -125,7 +126,7 @@ class Ranks:
     def end(self) -> None:
         """On rank 0: tell the other ranks to stop following."""
         if not self._broken:
-            self.send({"do": "end"})
+            self.send("end")
 
     def _spread(self, body: bytes) -> bytes:
         with self.together():

@@ -5,7 +5,7 @@ the plan of each round, which depends on the clock. All else is determined by th
 are compared between ranks before they are shown.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -39,15 +39,15 @@ class SharedEngine(Engine):
         self._all = [*self.drafters, Guess()]
 
     def forget(self) -> None:
-        self._send("forget")
+        self.ranks.send("forget")
         super().forget()
 
     def pretend_cached(self, tokens: Sequence[int], unread: DrafterName = "") -> None:
-        self._send("pretend", tokens=list(tokens), unread=unread)
+        self.ranks.send("pretend", tokens=list(tokens), unread=unread)
         super().pretend_cached(tokens, unread)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
-        self._send("scores", tokens=list(tokens), options=_plain(options))
+        self.ranks.send("scores", tokens=list(tokens), options=_plain(options))
         with self.ranks.together():
             scores = super().next_scores(tokens, options)
             mx.eval(scores)
@@ -83,22 +83,15 @@ class SharedEngine(Engine):
     def _rows(self, most: int) -> "SharedRows":
         # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self._send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
+        self.ranks.send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
         return SharedRows(self, most)
-
-    def _send(self, what: str, **values: Any) -> None:
-        if self.ranks.leads:
-            self.ranks.send({"do": what, **values})
 
 
 class SharedRows(Rows):
     """The texts of a shared engine."""
 
     def __init__(self, engine: SharedEngine, most: int):
-        in_flight = engine.drafts_in_flight
-        super().__init__(
-            engine.target, engine.drafters, engine.controller, engine.context_limit, in_flight, most
-        )
+        super().__init__(engine, most)
         self._ranks = engine.ranks
         self._added = 0
         self.texts: dict[int, Text] = {}
@@ -110,41 +103,31 @@ class SharedRows(Rows):
         prompt: Sequence[int],
         options: Options,
         *,
-        documents: Sequence[Sequence[int]] = (),
         progress: Progress | None = None,
-        likeliest: int | None = None,
-        streamed: bool = True,
+        **more: Any,
     ) -> Text:
-        report = progress and self._deferring(progress)
-        text = super().add(
-            prompt, options, documents=documents, progress=report, likeliest=likeliest, streamed=streamed
-        )
+        text = super().add(prompt, options, progress=progress and self._deferring(progress), **more)
         self.texts[self._added] = text
         self._added += 1
-        more = {"documents": text.documents, "streamed": streamed}
-        self._send("add", prompt=text.tokens, options=_plain(options), **more)
+        more = {"documents": text.documents, "streamed": text.streamed}
+        self._ranks.send("add", prompt=text.tokens, options=_plain(options), **more)
         return text
 
     def cancel(self, text: Text) -> None:
         for place, each in self.texts.items():
             if each is text and not (text.ended or self.closed):
-                self._send("cancel", text=place)
+                self._ranks.send("cancel", text=place)
         super().cancel(text)
 
     def step(self) -> Read:
         self._check()
-        if self._ranks.leads:
-            self._ranks.send(None)
+        self._ranks.send(None)
         with self._ranks.together():
             read = super().step()
         self.texts = {place: text for place, text in self.texts.items() if not text.ended}
         if self._errors:
             raise self._errors.pop()
         return read
-
-    def _send(self, what: str, **values: Any) -> None:
-        if self._ranks.leads:
-            self._ranks.send({"do": what, **values})
 
     def _deferring(self, progress: Progress) -> Progress:
         """`progress`, its exceptions raised at the end of the step, as all ranks must finish it."""
@@ -178,13 +161,6 @@ class SharedPolicy(Policy):
 
     def __init__(self, policy: Policy, ranks: Ranks):
         self._policy, self._ranks = policy, ranks
-
-    def of(self, texts: int) -> Policy:
-        return SharedPolicy(self._policy.of(texts), self._ranks)
-
-    def begin(self, texts: Collection[int]) -> None:
-        if self._ranks.leads:
-            self._policy.begin(texts)
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         choices, plan = [NO_CANDIDATE, *candidates], (0, 0)

@@ -13,9 +13,10 @@ from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.errors import RankLost
 from mlx_spec.policy.plan import Fixed
 from mlx_spec.ranks import Ranks
-from mlx_spec.shared import SharedPolicy
+from mlx_spec.shared import SharedEngine, SharedPolicy
 from tests.app.tiny_pair import write_tiny_pair
 from tests.mlx_spec.one_rank import LIMIT, PROMPT, PROMPTS, TOKENS, model
+from tests.mlx_spec.tiny_models import together, tokens
 from tests.on_ranks import ends, start_ranks
 
 LONG_ANSWER = ["--prompt", "hello", "--raw", "--max-tokens", "3000", "--draft-length", "2"]
@@ -122,6 +123,24 @@ def test_a_rank_that_wrote_another_token_ends_the_answer_before_it_is_shown(
     monkeypatch.setattr(ranks, "exchange", lambda words: [exchange(words)[0], [words[0] + 1]])
     with pytest.raises(RankLost, match="Rank 1 wrote another token than rank 0"):
         policy.count({0: played}, NO_CANDIDATE, 9)
+
+
+def test_several_texts_are_planned_by_the_policy_for_as_many(ranks: Twin) -> None:
+    planned = []
+
+    class Sized(Fixed):
+        def of(self, texts: int) -> Fixed:
+            return Sized(texts)
+
+        def choose(self, candidates: Any, length: int) -> Any:
+            planned.append(self.length)
+            return NO_CANDIDATE, 0
+
+    engine = SharedEngine(model(), [], ranks, context_limit=LIMIT)
+    engine.controller = Sized(0)  # type: ignore[assignment]
+    written = together(engine, [*PROMPTS], [Options(max_tokens=4)] * 3)
+    assert [len(tokens(rounds)) for rounds in written] == [4, 4, 4]
+    assert set(planned) == {4}, "three texts have four places"
 
 
 def test_a_rank_that_is_silent_is_given_up(ranks: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
