@@ -24,17 +24,6 @@ def token_ids(ids: Iterable[object], name: str, vocab: int | None = None) -> lis
     Raises:
         BadOption: one is no whole number, negative or none of the vocabulary's; the message names `name`.
     """
-    found = _whole_ids(ids, name)
-    for value in (min(found), max(found)) if found else ():
-        if value < 0 or (vocab is not None and value >= vocab):
-            why = "ids begin at 0" if value < 0 else f"the vocabulary has {vocab}"
-            raise BadOption(
-                f"There is no token {value}, which {name} holds: {why}. Use the tokenizer of this model."
-            )
-    return found
-
-
-def _whole_ids(ids: Iterable[object], name: str) -> list[int]:
     value: object = ids
     found: list[int] = []
     try:
@@ -44,4 +33,10 @@ def _whole_ids(ids: Iterable[object], name: str) -> list[int]:
         raise BadOption(
             f"Token ids are whole numbers, and {name} holds {short(value)}. Give what the tokenizer returns."
         ) from None
+    for value in (min(found), max(found)) if found else ():
+        if value < 0 or (vocab is not None and value >= vocab):
+            why = "ids begin at 0" if value < 0 else f"the vocabulary has {vocab}"
+            raise BadOption(
+                f"There is no token {value}, which {name} holds: {why}. Use the tokenizer of this model."
+            )
     return found

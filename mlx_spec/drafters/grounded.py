@@ -5,7 +5,6 @@ than a prompt; a search takes microseconds (`mlx_spec.token_store`). It does not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
@@ -21,13 +20,8 @@ CANDIDATES = {
 less well than in the text itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The match of one text's ending."""
-
-    candidate: Candidate
-    copy: list[int]
-    """The tokens after it: at least one, if the store is intact."""
+Found = tuple[Candidate, list[int]]
+"""The match of one text's ending: its candidate, and the tokens after it, at least one in an intact store."""
 
 
 class GroundedDrafter(Drafter):
@@ -46,11 +40,11 @@ class GroundedDrafter(Drafter):
         self._found = [self._search(text) for text in texts]
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        candidates = [found.candidate for found in self._found if found]
+        candidates = [found[0] for found in self._found if found]
         return [max(candidates, key=lambda candidate: candidate.prior)] if candidates else []
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        return Draft.padded([found.copy[:depth] if found else [] for found in self._found])
+        return Draft.padded([found[1][:depth] if found else [] for found in self._found])
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
         return [shadow for i, text in enumerate(texts) for shadow in self._follow(i, text)]
@@ -60,7 +54,8 @@ class GroundedDrafter(Drafter):
         shadows: list[Shadow] = []
         for place in range(self._read[i], len(text)):
             if found := self._found[i]:
-                shadows.append((i, found.candidate, [found.copy[:1] == [text[place]]]))
+                candidate, copy = found
+                shadows.append((i, candidate, [copy[:1] == [text[place]]]))
             self._found[i] = self._search(text[max(0, place + 1 - DEPTH) : place + 1])
         self._read[i] = len(text)
         return shadows
@@ -70,4 +65,4 @@ class GroundedDrafter(Drafter):
         matches = [(*store.longest_match(text), store) for store in self._stores]
         size, place, store = max(matches, key=lambda match: match[0])
         candidate = next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
-        return Found(candidate, store.following(place, candidate.limit)) if candidate else None
+        return (candidate, store.following(place, candidate.limit)) if candidate else None

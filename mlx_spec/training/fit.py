@@ -154,9 +154,7 @@ class Fit:
 
     def _save(self) -> None:
         parts = {"module": self.learner.module.trainable_parameters(), "optimizer": self._optimizer.state}
-        arrays: dict[str, mx.array] = {}
-        for part, tree in parts.items():
-            arrays |= {f"{part}.{name}": x for name, x in tree_flatten(tree)}  # type: ignore[misc]
+        arrays: dict[str, mx.array] = dict(tree_flatten(parts))  # type: ignore[arg-type]
         study.save_whole(self.state, arrays, {"progress": json.dumps(asdict(self.progress))})
 
     def _restore(self) -> None:

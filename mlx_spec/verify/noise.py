@@ -1,6 +1,6 @@
 """Random numbers keyed by position, not by order of drawing.
 
-A stream is a key on the host; folding a position into it gives that position's own noise, whatever rounds
+A stream is a key; folding a position into it gives that position's own noise, whatever rounds
 led there. That is what makes sampled text independent of drafting.
 
 Numbers have 64 bits. MLX's own, of 32 bits in float32, end Gumbel noise at 16.6: a token of probability
@@ -15,27 +15,25 @@ AHEAD = 16
 STREAMS = 3
 """Streams per seed: shared noise, proposals, acceptance."""
 
-Stream = tuple[int, int]
-"""A mixed 64-bit key, as two 32-bit words on the host."""
+Stream = UInt32[mx.array, "2"]
+"""A mixed 64-bit key."""
 
 
 def streams(seed: int) -> list[Stream]:
     """Independent streams of one seed, mixed so that neighbouring seeds share nothing."""
-    words: list[list[int]] = mx.random.split(mx.random.key(seed), STREAMS).tolist()  # type: ignore[assignment]
-    return [(high, low) for high, low in words]
+    return list(mx.random.split(mx.random.key(seed), STREAMS))
 
 
 def fold(stream: Stream, position: int | mx.array) -> UInt32[mx.array, "2"]:
     """The key of one position of a stream."""
-    low = mx.array([stream[1]], mx.uint32) ^ mx.array(position).astype(mx.uint32)
-    return mx.concatenate([mx.array([stream[0]], mx.uint32), low])
+    return mx.concatenate([stream[:1], stream[1:] ^ mx.array(position).astype(mx.uint32)])
 
 
 class Gumbel:
     """Standard Gumbel noise of one stream, each row keyed by its position."""
 
     def __init__(self, stream: Stream, vocab: int):
-        self._stream, self._vocab = mx.array(stream, mx.uint32), vocab
+        self._stream, self._vocab = stream, vocab
         self._first, self._made = 0, mx.zeros((0, vocab))
 
     def rows(self, first: int | mx.array, count: int) -> Float[mx.array, "{count} vocab"]:

@@ -4,10 +4,8 @@ Drafters propose through the same penalties, temperature and filters as the targ
 losslessness does not depend on it.
 """
 
-from collections.abc import Callable
-
 import mlx.core as mx
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt32
 
 from mlx_spec.arrays import Tree
 from mlx_spec.types import Options
@@ -22,6 +20,7 @@ Drafted = Int[mx.array, " {index}"]
 DraftTokens = Int[mx.array, " n"]
 Tokens = Int[mx.array, " rows"]
 Probs = Float[mx.array, "n drafter_vocab"]
+Key = UInt32[mx.array, "2"]
 Judged = tuple[mx.array, mx.array]
 """(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
 
@@ -75,17 +74,10 @@ class RejectionRound:
     """
 
     def __init__(
-        self,
-        options: Options,
-        history: History,
-        proposals: mx.array,
-        acceptance: mx.array,
-        depth: int,
-        vocab: int,
-        rule: Callable[..., Judged],
+        self, options: Options, history: History, depth: int, vocab: int, proposals: Key, acceptance: Key
     ):
-        self._options, self._history, self._rule = options, history, rule
-        self._shape = (depth + 1, vocab)
+        self._options, self._history, self._shape = options, history, (depth + 1, vocab)
+        self._rule = rules.token if options.verify == "token" else rules.block
         self._proposals = mx.random.split(proposals, max(depth, 1))
         accept, bonus, self._rows_key = mx.random.split(acceptance, 3)
         self._uniform = uniform(accept, depth)
@@ -142,16 +134,8 @@ class Verifier:
             return CoupledRound(self.options, history, None)
         if self.options.verify == "coupled":
             return CoupledRound(self.options, history, self._shared.rows(length, depth + 1))
-        rule = rules.token if self.options.verify == "token" else rules.block
-        return RejectionRound(
-            self.options,
-            history,
-            fold(self._proposals, length),
-            fold(self._acceptance, length),
-            depth,
-            self.vocab,
-            rule,
-        )
+        keys = [fold(stream, length) for stream in (self._proposals, self._acceptance)]
+        return RejectionRound(self.options, history, depth, self.vocab, *keys)
 
 
 def _choice(scores: mx.array) -> mx.array:
