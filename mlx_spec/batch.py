@@ -127,13 +127,9 @@ class Batch:
             raise SpecError(f"The drafter {drafter} is wrong: {fault}. See `Draft` in mlx_spec/arrays.py.")
 
     def room(self) -> int:
-        """Tokens that can be drafted: a round gains at most one more."""
+        """Tokens that can be drafted: a round gains at most one more. Below 0, those in flight may be all."""
         wanted = max(s.limit - len(s.tokens) for s in self.live) - len(self.pending)
         return min(wanted, self.context_limit - self.length.high) - 1
-
-    def may_submit(self) -> bool:
-        """Whether another round is needed whatever the rounds in flight bring."""
-        return self.room() >= 0
 
     def next_pass(self, draft: Draft) -> Pass:
         """The target's pass over the unseen tokens and the draft."""
@@ -185,13 +181,9 @@ class Batch:
         high = max([max(lengths) + sum(flight.draft.depth + 1 for flight in self.pending), *free])
         value = low
         if low < high or free:
-            value = self.length.value if self.pending else self._exact()
+            exact = (len(text.tokens) if text else self._free[i] for i, text in enumerate(self.places))
+            value = self.length.value if self.pending else mx.array([*exact], mx.int32)
         self.length = Length(value, low, high)
-
-    def _exact(self) -> mx.array:
-        return mx.array(
-            [len(text.tokens) if text else self._free[i] for i, text in enumerate(self.places)], mx.int32
-        )
 
     def _reserve(self, end: int) -> None:
         more = round_up(end, CAPACITY_STEP) - self.tokens.shape[1]

@@ -54,7 +54,7 @@ class Loop:
         batch = self.batch
         while True:
             plan = self._plan()
-            if batch.pending and (plan.waits or not batch.may_submit()):
+            if batch.pending and (plan.waits or batch.room() < 0):
                 return self.read()
             in_flight = 0 if plan.waits else ROUNDS_IN_FLIGHT
             self._submit(plan, in_flight)

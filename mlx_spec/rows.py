@@ -15,7 +15,6 @@ import mlx.core as mx
 from mlx_spec.arrays import Pass
 from mlx_spec.batch import Batch
 from mlx_spec.drafters import Drafter
-from mlx_spec.drafters.chosen import drafters_for
 from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.loop import Loop, Read
 from mlx_spec.policy.plan import Fixed, Policy
@@ -267,3 +266,22 @@ class Rows:
     def _observe(self, p: Pass, output) -> None:
         for drafter in self._drafters:
             drafter.observe(p, output, None)
+
+
+def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:
+    """The drafters that these options allow.
+
+    Raises:
+        BadOption: there is no drafter of a given name.
+    """
+    usual = [drafter.name for drafter in drafters if not drafter.by_name]
+    names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
+    known = [drafter.name for drafter in drafters]
+    if unknown := [name for name in names if name not in known]:
+        raise BadOption(
+            f"There is no drafter {unknown[0]} in this pair. "
+            f"Use auto or none, or one or more of these joined by +: {', '.join(known)}."
+        )
+    if options.draft_length == 0:
+        return []
+    return [drafter for drafter in drafters if drafter.name in names]

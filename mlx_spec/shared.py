@@ -99,12 +99,7 @@ class SharedRows(Rows):
         self._errors: list[Exception] = []
 
     def add(
-        self,
-        prompt: Sequence[int],
-        options: Options,
-        *,
-        progress: Progress | None = None,
-        **more: Any,
+        self, prompt: Sequence[int], options: Options, *, progress: Progress | None = None, **more: Any
     ) -> Text:
         text = super().add(prompt, options, progress=progress and self._deferring(progress), **more)
         self.texts[self._added] = text

@@ -40,12 +40,12 @@ class DFlashShape:
     """Id of the mask token."""
     block: int
     """Rows of a block, the text's last token included, at most."""
+    windows: tuple[int | None, ...]
+    """By layer: how many positions it sees; None: all."""
+    causal: tuple[bool, ...]
+    """By layer: whether rows of a block see none after them."""
     from_anchor: bool = False
     """Whether the row of the text's last token guesses too: each row then guesses the token after it."""
-    windows: tuple[int | None, ...] = ()
-    """By layer: how many positions it sees; None: all. Left out: all layers see all."""
-    causal: tuple[bool, ...] = ()
-    """By layer: whether rows of a block see none after them. Left out: no layer."""
     markov_rank: int = 0
     """Of DSpark's table; 0: it has none."""
     kernel: tuple[int, int] | None = None
@@ -191,10 +191,7 @@ class DFlashHead(Head):
     """
 
     def __init__(
-        self,
-        shape: DFlashShape,
-        target: nn.Module,
-        layer: Callable[[DFlashShape], nn.Module] = DFlashLayer,
+        self, shape: DFlashShape, target: nn.Module, layer: Callable[[DFlashShape], nn.Module] = DFlashLayer
     ):
         args = shape.args
         super().__init__(target, shape.tokens, args.vocab_size, args.hidden_size)
@@ -222,10 +219,8 @@ class DFlashHead(Head):
 
     def make_cache(self) -> list[Any]:
         """As mlx-lm's models have it. A block that is not causal is seen whole, window or not."""
-        return [
-            RotatingKVCache(window) if window and causal else KVCache()
-            for window, causal in (self._kind(i) for i in range(len(self.layers)))
-        ]
+        kinds = zip(self.shape.windows, self.shape.causal, strict=True)
+        return [RotatingKVCache(window) if window and causal else KVCache() for window, causal in kinds]
 
     def features(
         self, states: Sequence[Float[mx.array, "b rows target_dim"]]
@@ -268,19 +263,11 @@ class DFlashHead(Head):
             guesses = guesses + self.markov_head(before)
         return self.candidate_selector(guesses, states, before) if self.shape.selector else guesses
 
-    def _kind(self, layer: int) -> tuple[int | None, bool]:
-        """The window of a layer, and whether its block is causal."""
-        shape = self.shape
-        return (
-            shape.windows[layer] if shape.windows else None,
-            shape.causal[layer] if shape.causal else False,
-        )
-
     def _mask(self, layer: int, cache: Any, before: int, rows: int) -> mx.array:
         """The mask of the block's rows: `[rows, keys]` (several texts: `[b, 1, rows, keys]`)."""
-        window, causal = self._kind(layer)
+        window = self.shape.windows[layer]
         seen = cache.make_mask(before + rows, return_array=True, window_size=window)
-        if causal:
+        if self.shape.causal[layer]:
             return seen[..., before:, :]
         whole = cache.make_mask(before + rows, return_array=True)
         last = mx.broadcast_to(whole[..., -1:, :], (*whole.shape[:-2], rows, whole.shape[-1]))

@@ -47,13 +47,6 @@ class Buffer:
         self.capacity = 0
         self.arrays: tuple[mx.array, ...] = ()
 
-    def reserve(self, keys: mx.array, values: mx.array, end: int) -> None:
-        """Make room for rows `[0, end)`; never shrinks."""
-        if not self.arrays:
-            shaped = (*self._encode(keys[:, :, :1]), *self._encode(values[:, :, :1]))
-            self.arrays = tuple(mx.zeros((*x.shape[:2], 0, x.shape[3]), x.dtype) for x in shaped)
-        self.grow(end)
-
     def grow(self, end: int) -> None:
         """Make room for rows `[0, end)` in a buffer that was written before; never shrinks."""
         if end <= self.capacity:
@@ -86,8 +79,10 @@ class Buffer:
         `keys` and `values` are `[b, heads, rows, dim]`, not quantized. `end` bounds the last row written
         plus one: MLX checks no bounds of a start on the device.
         """
-        self.reserve(keys, values, end)
         new = (*self._encode(keys), *self._encode(values))
+        if not self.arrays:
+            self.arrays = tuple(mx.zeros((*x.shape[:2], 0, x.shape[3]), x.dtype) for x in new)
+        self.grow(end)
         self.arrays = tuple(
             put_rows(old, rows, start, axis=2) for old, rows in zip(self.arrays, new, strict=True)
         )

@@ -149,11 +149,7 @@ class Model(ReadTexts):
         super().rearrange(order)
 
     def prefill(
-        self,
-        tokens: Sequence[int],
-        count: int,
-        sequence: int = 0,
-        hidden: mx.array | None = None,
+        self, tokens: Sequence[int], count: int, sequence: int = 0, hidden: mx.array | None = None
     ) -> int:
         """Read `tokens[:count]` into one sequence, keeping its cached prefix.
 

@@ -131,10 +131,7 @@ class QuantizedView(View):
 
 
 def views(
-    entries: Iterable[Entry],
-    at: Length,
-    recurrent: Iterator[ArraysCache],
-    tree: Tree | None = None,
+    entries: Iterable[Entry], at: Length, recurrent: Iterator[ArraysCache], tree: Tree | None = None
 ) -> list[Any]:
     """The model's caches for one pass; `recurrent` in place of each ArraysCache."""
     return [_view(entry, at, recurrent, tree) for entry in entries]

@@ -20,10 +20,7 @@ Guesses = list[Float[mx.array, "b rows draft_vocab"]]
 
 
 def unrolled(
-    head: EagleHead,
-    ids: Int[mx.array, "b rows"],
-    states: Float[mx.array, "b rows taps_dim"],
-    steps: int,
+    head: EagleHead, ids: Int[mx.array, "b rows"], states: Float[mx.array, "b rows taps_dim"], steps: int
 ) -> Guesses:
     """The head's guesses in each step, where every step reads the text itself.
 

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int
 
 from mlx_spec.arrays import Draft, Length, Tree, Verdict
 from mlx_spec.verify.history import History
+from mlx_spec.verify.rules import walk
 from mlx_spec.verify.verifiers import RoundVerifier, Verifier
-from mlx_spec.verify.walk import walk
 
 Logits = Float[mx.array, "b vocab"]
 Drafted = Int[mx.array, "b {index}"]

@@ -1,4 +1,4 @@
-"""The three verification rules, each a pure function that returns (accepted, bonus) as arrays.
+"""The three verification rules, pure functions that return (accepted, bonus) as arrays; `walk` is for trees.
 
 p is the target's distribution, q the one a drafted token was drawn from, both as probabilities; k is
 the draft length. `accepted` counts the drafted tokens that the text keeps; `bonus` is the target's own
@@ -89,6 +89,26 @@ def block_limits(
     # No room: p equals q after a prefix accepted for sure. NaN, after an impossible token, accepts nothing.
     limits = mx.where(room == 0, 1, left / room)
     return mx.concatenate([limits, joint[1:][-1:]]), joint
+
+
+def walk(
+    own: Int[mx.array, " rows"], drafted: Int[mx.array, " n"], parents: Int[mx.array, " rows"], depth: int
+) -> tuple[Int[mx.array, ""], Int[mx.array, " {depth+1}"]]:
+    """(accepted, path): from the root, at each row to the child that is the target's own token.
+
+    Args:
+        own: the target's own token after each row.
+        depth: of the deepest row.
+    """
+    row, accepted, alive = mx.array(0), mx.array(0), mx.array(True)
+    path = [row]
+    for _ in range(depth):
+        right = (parents[1:] == row) & (drafted == own[row])
+        alive = alive & right.any()
+        row = mx.where(alive, mx.argmax(right) + 1, row)
+        accepted = accepted + alive
+        path.append(row)
+    return accepted.astype(mx.int32), mx.stack(path).astype(mx.int32)
 
 
 def proper(draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"]) -> Float[mx.array, "k vocab"]:

@@ -15,7 +15,7 @@ from tests.mlx_spec.tiny_models import VOCAB, fitted, settled
 
 MASK, BLOCK, SIZES = VOCAB - 1, 5, Sizes(heads=4, kv_heads=2)
 ARGS = ModelArgs("qwen3", 32, 2, 64, 4, 1e-5, VOCAB, 2, 512, 8, False, 10000.0)
-SHAPE = DFlashShape(ARGS, (0, 1, 2), tuple(range(VOCAB)), MASK, BLOCK)
+SHAPE = DFlashShape(ARGS, (0, 1, 2), tuple(range(VOCAB)), MASK, BLOCK, (None, None), (False, False))
 SECOND = replace(SHAPE, kernel=(2, 8), selector=(4, 8))
 DSPARK = replace(SHAPE, markov_rank=8, from_anchor=True)
 

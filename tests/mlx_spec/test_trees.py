@@ -11,7 +11,7 @@ from mlx_spec.arrays import Draft, Tree
 from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.view import View
-from mlx_spec.verify.walk import walk
+from mlx_spec.verify.rules import walk
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching

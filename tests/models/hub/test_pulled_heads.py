@@ -116,7 +116,7 @@ def test_a_block_drafter_is_pulled_and_drafts(
     hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]]
 ) -> None:
     args = qwen3.ModelArgs("qwen3", 32, 1, 64, 2, 1e-5, 384, 2, 512, 16, False, 10000.0)
-    shape = DFlashShape(args, (0, 1), tuple(range(384)), mask=383, block=5)
+    shape = DFlashShape(args, (0, 1), tuple(range(384)), mask=383, block=5, windows=(None,), causal=(False,))
     own = {"mask_token_id": 383, "target_layer_ids": [0, 1]}
     named = {"architectures": ["DFlashDraftModel"], "block_size": 5, "dflash_config": own}
     head = settled(DFlashHead(shape, target[0]), 5)

@@ -35,7 +35,7 @@ def shape(kv_heads: int, vocab: int = VOCAB) -> DFlashShape:
     args = ModelArgs("qwen3", 32, 2, 64, 4, EPS, vocab, kv_heads, 2048, 16, False, 10000.0)
     all_tokens = tuple(range(vocab))
     return DFlashShape(
-        args, TAPS, all_tokens, MASK, 5, True, (None,) * 2, (False,) * 2, markov_rank=8, softcap=30.0
+        args, TAPS, all_tokens, MASK, 5, (None,) * 2, (False,) * 2, True, markov_rank=8, softcap=30.0
     )
 
 
