@@ -16,7 +16,7 @@ from mlx_spec.drafters import Context, Drafter
 from mlx_spec.errors import SpecError
 from mlx_spec.target.cache import CAPACITY_STEP, round_up
 from mlx_spec.text import Text
-from mlx_spec.types import Options
+from mlx_spec.types import Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
 
@@ -41,27 +41,17 @@ class Flight:
     likeliness: mx.array | None = None
     """Of the tokens gained, if one of the texts asks for it."""
 
-    def unpack(self, row: list[int], likeliness: list[list[float]]) -> "Result":
-        """One text's row of the result."""
-        count = self.draft.tokens.shape[1]
-        if not self.draft.depth:
-            return Result([], row[:1], row[1:], likeliness)
-        tokens = row[1 + count :]
-        end = self.draft.depth + 1
-        return Result(row[1 : 1 + count], tokens[: row[0] + 1], tokens[end:], likeliness)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One text's round, as the host read it."""
-
-    drafted: list[int]
-    gained: list[int]
-    """The accepted tokens and the target's own."""
-    shadow: list[int]
-    """For each of the latest tokens, 1 if the shadow draft predicted it, else 0."""
-    likeliness: list[list[float]]
-    """Of the tokens gained; meaningless after them."""
+    def unpack(self, row: list[int], seconds: float, steady: bool) -> tuple[Round, list[bool]]:
+        """One text's row of the result: its round, not cut where the text ends, and for each of its latest
+        tokens whether the shadow draft predicted it."""
+        draft, name = self.draft, self.drafter.name if self.drafter else "none"
+        begin = 1 + draft.tokens.shape[1] if draft.depth else 0
+        accepted = row[0] if draft.depth else 0
+        drafted, tokens = tuple(row[1:begin]), tuple(row[begin : begin + accepted + 1])
+        read = Round(
+            drafted, accepted, tokens, name, seconds, None, self.draft_seconds, steady, draft.tree_depth
+        )
+        return read, [bool(right) for right in row[begin + draft.depth + 1 :]]
 
 
 class Batch:
@@ -160,14 +150,14 @@ class Batch:
         likely = [] if flight.likeliness is None else [flight.likeliness]
         mx.async_eval(flight.result, self.tokens, *likely)
 
-    def read(self) -> tuple[Flight, list[Result]]:
-        """Wait for the oldest round in flight: the one host read of a round."""
+    def read(self) -> tuple[Flight, list[list[int]], list[list[list[float]]]]:
+        """Wait for the oldest round in flight, the one host read of a round: (it, result, likeliness)."""
         flight = self.pending.popleft()
         rows: list[list[int]] = flight.result.tolist()  # type: ignore[assignment]
         likely: list[list[list[float]]] = [[] for _ in rows]
         if flight.likeliness is not None:
             likely = flight.likeliness.tolist()  # type: ignore[assignment]
-        return flight, [flight.unpack(row, each) for row, each in zip(rows, likely, strict=True)]
+        return flight, rows, likely
 
     def settled(self) -> None:
         """Update the live texts and the bounds of the length, after the texts were extended."""

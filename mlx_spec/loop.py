@@ -115,22 +115,19 @@ class Loop:
 
     def read(self) -> Read:
         """Wait for the oldest round in flight: a round of each text that has not ended."""
-        flight, results = self.batch.read()
+        flight, results, likely = self.batch.read()
         seconds, alone = self.timer.lap()
         alike = _alike(self.batch.pending, flight.drafter, flight.in_flight)
         steady = flight.steady and alike and alone
-        name = flight.drafter.name if flight.drafter else "none"
         texts, read = self.batch.places, Read()
         for i, text in enumerate(texts):
             if text is None or text.ended:
                 continue
-            before, drafted, gained = len(text.tokens), results[i].drafted, results[i].gained
-            depth, likely = flight.draft.tree_depth, results[i].likeliness
-            last = text.extend(drafted, gained, name, seconds, flight.draft_seconds, steady, depth, likely)
-            read.append((text, last))
-            self.target.read_to(text.tokens, min(before + len(gained) - 1, len(text.tokens)), i)
-            if results[i].shadow:
-                right = [bool(right) for right in results[i].shadow]
+            whole, right = flight.unpack(results[i], seconds, steady)
+            seen = len(text.tokens) + len(whole.tokens) - 1
+            read.append((text, text.extend(whole, likely[i])))
+            self.target.read_to(text.tokens, min(seen, len(text.tokens)), i)
+            if right:
                 self.policy.shadow(text.number, flight.candidate, right)
         for drafter in self.drafters:
             for i, candidate, right in drafter.commit(self.batch.texts):

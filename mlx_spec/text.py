@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import mlx.core as mx
@@ -64,43 +64,35 @@ class Text:
             peak_memory_bytes=mx.get_peak_memory(),
         )
 
-    def extend(
-        self,
-        drafted: list[int],
-        gained: list[int],
-        drafter: str,
-        seconds: float,
-        draft_seconds: float | None,
-        steady: bool,
-        tree_depth: int | None = None,
-        likeliness: Sequence[Sequence[float]] = (),
-    ) -> Round:
-        """Append a round that was read, up to the first stop; the arguments are as in `Round`."""
-        taken, stop = self._cut(gained)
-        self.ended = stop is not None
+    def extend(self, whole: Round, likeliness: Sequence[Sequence[float]]) -> Round:
+        """Append a round that was read, and return it, up to the first stop.
+
+        Args:
+            likeliness: of each token, from `verify.likeliness`; not used unless `likeliest` is set.
+        """
+        taken, stop = self._cut(whole.tokens)
+        self.ended, seconds = stop is not None, whole.seconds
         if not self.rounds and self.begun:
             seconds = min(seconds, time.perf_counter() - self.begun)
-        cut = drafted[:taken] if stop and tree_depth is None else drafted
-        self.tokens += gained[:taken]
+        drafted = whole.drafted[:taken] if stop and whole.tree_depth is None else whole.drafted
         likely = [] if self.likeliest is None else likeliness[:taken]
+        self.tokens += whole.tokens[:taken]
         self.rounds.append(
-            Round(
-                drafted=tuple(cut),
-                accepted=min(len(gained) - 1, taken),
-                tokens=tuple(gained[:taken]),
-                drafter=drafter,
+            replace(
+                whole,
+                drafted=drafted,
+                accepted=min(whole.accepted, taken),
+                tokens=whole.tokens[:taken],
                 seconds=seconds,
                 stop=stop,
-                draft_seconds=draft_seconds,
                 # A draft that is cut here took as long as the whole of it.
-                steady=steady and len(cut) == len(drafted),
-                tree_depth=tree_depth,
+                steady=whole.steady and len(drafted) == len(whole.drafted),
                 likeliness=tuple(read_likeliness(each, self.likeliest or 0) for each in likely),
             )
         )
         return self.rounds[-1]
 
-    def _cut(self, gained: list[int]) -> tuple[int, StopReason | None]:
+    def _cut(self, gained: Sequence[int]) -> tuple[int, StopReason | None]:
         for taken, token in enumerate(gained, 1):
             if token in self.options.stop_tokens:
                 return taken, "stop"
