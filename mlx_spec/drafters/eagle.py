@@ -39,11 +39,10 @@ class EagleDrafter(FeatureDrafter):
         self.cached.allow_trees()
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        chain = super().candidates(length)
         if not (self.trees and self.cached.trees):
-            return chain
-        branching = (replace(c, kind=f"{c.kind}, {n}", nodes=n, shadows=0) for c in chain for n in self.nodes)
-        return [*chain, *branching]
+            return super().candidates(length)
+        [c] = chain = super().candidates(length)
+        return [*chain, *(replace(c, kind=f"{c.kind}, {n}", nodes=n, room=n, shadows=0) for n in self.nodes)]
 
     def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
         return [1 + level * _width(nodes) for level in range(depth)]

@@ -47,6 +47,12 @@ def test_trees_change_no_text_and_are_accepted_more_often_than_chains(name, size
     assert len(grown) <= len(list(LEARNT[name].engine().generate(PROMPT, asked))), "the chain is in the tree"
 
 
+def test_a_tree_is_no_deeper_than_it_has_nodes_whatever_is_asked_for():
+    asked = Options(drafter="eagle", draft_length=12, max_tokens=40)
+    grown = list(branching("eagle").generate(PROMPT, asked))
+    assert max(r.tree_depth for r in grown if r.drafted) == 7
+
+
 @pytest.mark.parametrize("depth", [1, 3])
 def test_the_first_token_of_the_chain_is_in_the_tree(depth):
     found = drafts(branching("eagle"), PROMPT, "eagle", max_tokens=24, draft_length=depth)
