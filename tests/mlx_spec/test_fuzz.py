@@ -10,7 +10,11 @@ from itertools import islice
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Options
+from mlx_spec import Engine, Options
+from mlx_spec.drafters.lookahead import LookaheadDrafter
+from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
 from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, engine_of, nearly, tokens
 
 CHATS, TURNS = 12, 14
@@ -21,13 +25,13 @@ def random_options(rng: random.Random) -> Options:
         max_tokens=rng.choice([1, 2, 5, 17, 40]),
         temperature=rng.choice([0.0, 0.0, 0.7, 1.2]),
         top_p=rng.choice([1.0, 0.9]),
-        top_k=rng.choice([0, 20]),
-        min_p=rng.choice([0.0, 0.05]),
-        repetition_penalty=rng.choice([1.0, 1.0, 1.3]),
-        repetition_context=rng.choice([3, 20, 64]),
+        top_k=rng.choice([0, 1, 20, VOCAB, 2**40]),
+        min_p=rng.choice([0.0, 0.05, 1.0]),
+        repetition_penalty=rng.choice([1.0, 1.0, 1.3, 0.5, 10.0]),
+        repetition_context=rng.choice([1, 3, 20, 64, 3000]),
         seed=rng.randrange(2**64),
-        draft_length=rng.choice([0, 1, 2, 3, 5, 8, 16]),
-        drafter=rng.choice(["model", "lookup", "auto", "none"]),
+        draft_length=rng.choice([0, 1, 2, 3, 5, 8, 16, 31]),
+        drafter=rng.choice(["model", "lookup", "recycling", "lookahead", "auto", "none"]),
         stop_tokens=frozenset(rng.sample(range(VOCAB), rng.choice([0, 1, 4]))),
     )
 
@@ -40,7 +44,8 @@ def test_any_chat_gives_the_text_of_a_fresh_plain_engine(name, seed):
     limit = rng.choice([300, 2048])
     target = ARCHITECTURES[name](seed)
     draft = nearly(ARCHITECTURES[name], seed, noise=rng.choice([0.0, 0.02, 0.5]))
-    engine = engine_of(target, draft, context_limit=limit)
+    drafters = [LookupDrafter(), RecyclingDrafter(), LookaheadDrafter(), ModelDrafter(draft)]
+    engine = Engine(target, drafters, context_limit=limit)
     engine.drafts_in_flight = rng.choice([False, True])
     written: list[int] = [rng.randrange(VOCAB)]
     for turn in range(TURNS):
