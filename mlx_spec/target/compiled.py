@@ -36,12 +36,12 @@ class CompiledPasses:
         # Layers without a window read from the first row, however long the text is.
         low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
         if low != self.bounds.low or self.bounds.high < needed:
-            self.bounds = Length(0, low, needed)
             found = self._kept.pop((low, needed), None)
             while sum(self._built.values()) > KEPT and self._kept:
                 oldest = next(iter(self._kept))
                 del self._kept[oldest], self._built[oldest]
             self.run = self._kept[low, needed] = found or self._anew((low, needed))
+            self.bounds = Length(0, low, needed)
         for buffer in buffers:
             buffer.grow(self.bounds.high)
 

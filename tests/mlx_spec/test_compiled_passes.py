@@ -13,12 +13,14 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
+from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import compiled
 from mlx_spec.target import model as cached_model
+from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from tests.mlx_spec.dflash_heads import SHAPE, random_head
@@ -100,6 +102,24 @@ def test_graphs_are_kept_for_the_next_texts_but_not_all(monkeypatch):
     # The second time a text's first pass is one token wide.
     assert built[3] - built[1] <= 4 and built[5] == built[3], "those of both texts are kept"
     assert built[-1] > built[-2], "those of many others are not"
+
+
+def test_if_no_function_could_be_compiled_for_a_range_of_rows_the_one_before_is_not_taken_for_it(monkeypatch):
+    passes = CompiledPasses(lambda *given: given)
+    short, long = (Pass(mx.zeros((1, 1), mx.int32), Length.exact(start)) for start in (10, 600))
+    passes.fit(short, [])
+    before = passes.bounds, passes.run
+
+    def interrupted(function):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mx, "compile", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        passes.fit(long, [])
+    assert (passes.bounds, passes.run) == before
+    passes.fit(long, [])
+    assert passes.bounds.high == 768 and passes.run != before[1]
 
 
 def test_a_short_text_after_a_long_one_is_read_within_its_own_rows():
