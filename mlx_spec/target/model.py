@@ -120,7 +120,7 @@ class Model(ReadTexts):
         with self._or_drop():
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
-        self._hold(rows)
+            self._hold(rows)
         return Output(*output)
 
     def follow(self, p: Pass) -> Output:

@@ -192,6 +192,22 @@ def test_a_graph_that_could_not_be_finished_leaves_the_engine_usable(monkeypatch
     assert broken.compiles and engine.target.compiles and left[0] < 0
 
 
+def test_an_interruption_while_the_rows_are_taken_back_leaves_the_engine_usable(monkeypatch):
+    engine = with_a_draft()
+    wanted, honest, left = twice(engine, drafter="none"), Model._hold, [20]
+
+    def interrupted(self, rows):
+        left[0] -= self is engine.target
+        if left[0] == 0 and self is engine.target:
+            raise KeyboardInterrupt
+        honest(self, rows)
+
+    monkeypatch.setattr(Model, "_hold", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        twice(engine, draft_length=3)
+    assert twice(engine, draft_length=3) == wanted and left[0] < 0
+
+
 def test_one_compiled_graph_reads_trees_of_any_shape():
     """Without the last rounds, whose trees are smaller: each size has a graph of its own."""
     target, draft, ids = tiny_llama(0), nearly(tiny_llama, noise=0.1), prompt(40, 1)
