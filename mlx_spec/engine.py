@@ -9,7 +9,7 @@ from jaxtyping import Float
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters import Drafter
 from mlx_spec.policy.controller import Controller
-from mlx_spec.rows import Rows
+from mlx_spec.rows import Rows, models_of, rearrange
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.text import Text
@@ -57,7 +57,7 @@ class Engine:
         for drafter in drafters:
             drafter.meet(self.target)
         self.context_limit = context_limit
-        self._models = [self.target, *(model for drafter in drafters for model in drafter.models)]
+        self._models = models_of(self.target, self.drafters)
         self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)
         self.controller = Controller()
         """Plans the rounds if no draft length is set."""
@@ -165,7 +165,7 @@ class Engine:
         tokens = token_ids(tokens, "the text", self.target.vocab)
         length = len(tokens)
         self._write(None)
-        self.rearrange([0])
+        rearrange(self.target, self.drafters, [0])
         self.target.prefill(list(tokens), length - 1)
         p = Pass(mx.array([list(tokens[-1:])], mx.int32), Length.exact(length - 1))
         text, verifier = mx.array([list(tokens)], mx.int32), Verifier(options, self.target.vocab)
@@ -178,22 +178,12 @@ class Engine:
             self._current.closed = True
         self._current, self._first = rows, first
 
-    def rearrange(self, order: Sequence[int]) -> None:
-        """Give place i a copy of what is cached at place `order[i]`; all places are empty if that fails."""
-        if list(order) == list(range(len(self.target.texts))):
-            return
-        try:
-            for each in (self.target, *self.drafters):
-                each.rearrange(order)
-        except BaseException:
-            for model in self._models:
-                model.drop()
-            for each in (self.target, *self.drafters):  # without rows, this takes no memory
-                each.rearrange(order)
-            raise
+    @property
+    def _parts(self) -> tuple[Model, Sequence[Drafter], Controller, int, bool]:
+        return self.target, self.drafters, self.controller, self.context_limit, self.drafts_in_flight
 
     def _rows(self, most: int) -> Rows:
-        return Rows(self, most)
+        return Rows(*self._parts, most)
 
 
 def _all(rows: Rows) -> Iterator[tuple[Text, Round]]:

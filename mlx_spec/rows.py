@@ -8,25 +8,21 @@ nobody waits for it; a prefix that is cached for another text is copied.
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
 from mlx_spec.arrays import Pass
 from mlx_spec.batch import Batch
-from mlx_spec.drafters import Drafter
+from mlx_spec.drafters import Drafter, drafters_for
 from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.loop import Loop, Read
 from mlx_spec.policy.plan import Fixed, Policy
-from mlx_spec.target.model import PREFILL_CHUNK, WORTH_COPYING, Progress
+from mlx_spec.target.model import PREFILL_CHUNK, WORTH_COPYING, Model, Progress
 from mlx_spec.text import Text
 from mlx_spec.timer import Timer
 from mlx_spec.token_ids import token_ids
 from mlx_spec.types import BATCH_SIZES, Options
 from mlx_spec.verify.verifiers import Verifier
-
-if TYPE_CHECKING:
-    from mlx_spec.engine import Engine
 
 WAIT, LONGEST_WAIT = 0.25, 1.0
 """Seconds of prefill between two rounds, at most; the longer one while many prompts are read and few texts
@@ -44,16 +40,27 @@ class Rows:
     """The texts of one engine; each `step` writes a round.
 
     Args:
+        controller: plans the rounds if no draft length is set.
         most: texts written at once; more wait. It is 1 if a model reads one text at a time only.
     """
 
-    def __init__(self, engine: "Engine", most: int):
-        self._engine, self._target = engine, engine.target
-        self.most = min(most, BATCH_SIZES[-1]) if engine.batches else 1
+    def __init__(
+        self,
+        target: Model,
+        drafters: Sequence[Drafter],
+        controller: Policy,
+        context_limit: int,
+        drafts_in_flight: bool,
+        most: int,
+    ):
+        self._target, self._all_drafters, self._controller = target, drafters, controller
+        self._context_limit, self._drafts_in_flight = context_limit, drafts_in_flight
+        self._models = models_of(target, drafters)
+        self.most = min(most, BATCH_SIZES[-1]) if all(model.batches for model in self._models) else 1
         self.closed = False
         """Whether the engine writes other texts now."""
         self._waiting: deque[Text] = deque()
-        self._places: list[Text | None] = [None] * len(self._target.texts)
+        self._places: list[Text | None] = [None] * len(target.texts)
         self._loop: Loop | None = None
         """Writes the texts whose prompts were read, if any."""
         self._drafters: list[Drafter] = []
@@ -74,14 +81,14 @@ class Rows:
 
         The arguments and errors are those of `Engine.generate`; `likeliest` and `streamed` are as in `Text`.
         """
-        vocab, limit = self._target.vocab, self._engine.context_limit
+        vocab, limit = self._target.vocab, self._context_limit
         prompt = token_ids(prompt, "the prompt", vocab)
         if not prompt:
             raise BadOption("The prompt is empty. Give at least one token.")
         if len(prompt) >= limit:
             raise ContextFull(len(prompt), limit)
         given = [token_ids(document, "a document", vocab) for document in documents]
-        drafters_for(options, self._engine.drafters)
+        drafters_for(options, self._all_drafters)
         end = min(limit, len(prompt) + options.max_tokens)
         text = Text(prompt, options, end, Verifier(options, vocab), given, likeliest, progress, streamed)
         self._waiting.append(text)
@@ -144,7 +151,7 @@ class Rows:
         if self._live() or joining:
             self._arrange(joining)
         oldest = min(filter(None, self._places), key=lambda text: text.number, default=None)
-        self._drafters = drafters_for(oldest.options, self._engine.drafters) if oldest else []
+        self._drafters = drafters_for(oldest.options, self._all_drafters) if oldest else []
         written = [text if text and text.begun else None for text in self._places]
         if not any(written):
             self._loop = None
@@ -179,13 +186,13 @@ class Rows:
                 at = places.index(None)
                 best = best if shared[best] >= WORTH_COPYING or at >= before else at
             places[at], order[at] = text, best
-        self._engine.rearrange(order)
+        rearrange(target, self._all_drafters, order)
         self._places = places
         if not any(text not in joining for text in places if text):
             mx.reset_peak_memory()
         for i, text in enumerate(places):
             if text and text in joining:
-                observers = drafters_for(text.options, self._engine.drafters)
+                observers = drafters_for(text.options, self._all_drafters)
                 known = min([each.known(text.tokens, i) for each in observers], default=len(text.tokens))
                 text.first_read = self._first_read(text, i, known)
                 text.cached_tokens = target.resume(text.tokens, min(text.first_read, known), i)
@@ -205,14 +212,14 @@ class Rows:
 
     def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:
         """A loop over these texts; rows at other places are kept."""
-        engine, target = self._engine, self._target
+        target, models = self._target, self._models
         longest = max(len(text.tokens) for text in written if text)
         kept: list[int] = []
         for i, text in enumerate(self._places):
             if not text:  # rows kept at a free place must not make passes longer
                 target.overwrite(longest - 1, i)
             kept.append(text.first_read if text else target.seen[i])
-        batch = Batch(written, kept, target.vocab, engine.context_limit)
+        batch = Batch(written, kept, target.vocab, self._context_limit)
         batch.unseen = max(len(text.tokens) - target.seen[i] for i, text in enumerate(written) if text)
         places = [(i, text.tokens) for i, text in enumerate(written) if text]
         drafters = [
@@ -222,11 +229,11 @@ class Rows:
         ]
         for drafter in drafters:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])
-        policy: Policy = (engine.controller if draft_length is None else Fixed(draft_length)).of(len(written))
+        policy = (self._controller if draft_length is None else Fixed(draft_length)).of(len(written))
         policy.begin([text.number for text in batch.live])
-        timer = self._loop.timer if self._loop else Timer(lambda: engine.graphs_built)
+        timer = self._loop.timer if self._loop else Timer(lambda: sum(m.graphs_built for m in models))
         timer.disturb()
-        return Loop(target, drafters, policy, batch, timer, engine.drafts_in_flight)
+        return Loop(target, drafters, policy, batch, timer, self._drafts_in_flight)
 
     def _read_prompts(self) -> bool:
         """Read on in prompts for as long as other texts may wait. Returns whether one was finished."""
@@ -268,20 +275,21 @@ class Rows:
             drafter.observe(p, output, None)
 
 
-def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:
-    """The drafters that these options allow.
+def models_of(target: Model, drafters: Sequence[Drafter]) -> list[Model]:
+    """Target and draft models."""
+    return [target, *(model for drafter in drafters for model in drafter.models)]
 
-    Raises:
-        BadOption: there is no drafter of a given name.
-    """
-    usual = [drafter.name for drafter in drafters if not drafter.by_name]
-    names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
-    known = [drafter.name for drafter in drafters]
-    if unknown := [name for name in names if name not in known]:
-        raise BadOption(
-            f"There is no drafter {unknown[0]} in this pair. "
-            f"Use auto or none, or one or more of these joined by +: {', '.join(known)}."
-        )
-    if options.draft_length == 0:
-        return []
-    return [drafter for drafter in drafters if drafter.name in names]
+
+def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) -> None:
+    """Give place i a copy of what is cached at place `order[i]`; all places are empty if that fails."""
+    if list(order) == list(range(len(target.texts))):
+        return
+    try:
+        for each in (target, *drafters):
+            each.rearrange(order)
+    except BaseException:
+        for model in models_of(target, drafters):
+            model.drop()
+        for each in (target, *drafters):  # without rows, this takes no memory
+            each.rearrange(order)
+        raise

@@ -84,15 +84,15 @@ class SharedEngine(Engine):
         # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
         self.ranks.send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
-        return SharedRows(self, most)
+        return SharedRows(self.ranks, *self._parts, most)
 
 
 class SharedRows(Rows):
     """The texts of a shared engine."""
 
-    def __init__(self, engine: SharedEngine, most: int):
-        super().__init__(engine, most)
-        self._ranks = engine.ranks
+    def __init__(self, ranks: Ranks, *parts: Any):
+        super().__init__(*parts)
+        self._ranks = ranks
         self._added = 0
         self.texts: dict[int, Text] = {}
         """Texts that have not ended, by order of `add`: `Text.number` differs between ranks."""
