@@ -61,7 +61,8 @@ class EagleDrafter(FeatureDrafter):
         begin = p.start.plus(p.ids.shape[1] - 1)
         token, feature = p.ids[:, -1:], take_rows(self._features, begin.value, 1)
         states = self._step(p).logits[:, -1:]
-        growth = Growth.first(self._logprobs(states, None, verifier)[:, 0], width)
+        nothing = mx.zeros((len(states), 1, 0), mx.int32)
+        growth = Growth.first(self._logprobs(states, nothing, verifier)[:, 0], width)
         hidden = mx.broadcast_to(states, (len(states), width, states.shape[2]))
         while growth.depth < depth:
             tree = growth.whole()
@@ -73,15 +74,13 @@ class EagleDrafter(FeatureDrafter):
             hidden = mx.concatenate([hidden, mx.take_along_axis(last, places, axis=1)], axis=1)
         return growth.likeliest(context.nodes)
 
-    def _logprobs(self, states: mx.array, paths: mx.array | None, verifier: Proposer) -> mx.array:
+    def _logprobs(self, states: mx.array, paths: mx.array, verifier: Proposer) -> mx.array:
         """Log probability of each token to be the target's choice after each row: `[b, rows, vocab]`.
 
         Above temperature 0 it includes the noise that the choice is made with.
         """
         logits = self.head.logits(states)
-        level = 0 if paths is None else paths.shape[2]
-        before = mx.zeros((len(states), 1, 0), mx.int32) if paths is None else paths
-        scores = [verifier.scores(logits[:, i], level, before[:, i]) for i in range(states.shape[1])]
+        scores = [verifier.scores(logits[:, i], paths.shape[2], paths[:, i]) for i in range(states.shape[1])]
         together = mx.stack(scores, axis=1)
         return together - mx.logsumexp(together, axis=-1, keepdims=True)
 

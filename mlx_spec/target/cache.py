@@ -91,9 +91,12 @@ class Buffer:
         """Bring the rows `start + path`, path `[b, count]`, together at `start`."""
         starts = mx.array([start]) if isinstance(start, int) else start
         places = (starts[:, None] + path)[:, None, :, None]
-        self.arrays = tuple(
-            put_rows(x, mx.take_along_axis(x, _spread(places, x), axis=2), start, axis=2) for x in self.arrays
-        )
+
+        def moved(x: mx.array) -> mx.array:
+            all_of = mx.broadcast_to(places, (*x.shape[:2], path.shape[1], x.shape[3]))
+            return put_rows(x, mx.take_along_axis(x, all_of, axis=2), start, axis=2)
+
+        self.arrays = tuple(map(moved, self.arrays))
 
     def merge(self, whole: tuple[mx.array, ...], sequence: int, count: int) -> None:
         """Put the rows of one sequence, held here, back into `whole`, those of `count` (empty: zeros)."""
@@ -205,7 +208,3 @@ def capacity_for(rows: int) -> int:
 def round_up(count: int, step: int) -> int:
     """The first multiple of `step` that is no less than `count`."""
     return -(-count // step) * step
-
-
-def _spread(places: mx.array, x: mx.array) -> mx.array:
-    return mx.broadcast_to(places, (x.shape[0], x.shape[1], places.shape[2], x.shape[3]))

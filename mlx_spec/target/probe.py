@@ -10,7 +10,7 @@ from mlx_lm.models.cache import ArraysCache
 from mlx_spec.arrays import Draft, Length, Tree
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.target.cache import leaves, make_entries
-from mlx_spec.target.recording import Kinds, States, kinds_of, record_cores, records
+from mlx_spec.target.recording import Kinds, Moved, States, Windows, record_cores, records
 from mlx_spec.target.recurrent import Recomputed, Replayed, StateHistory, plain_caches, states_in
 from mlx_spec.target.view import views
 
@@ -98,7 +98,8 @@ class Probe:
         if not states or any(slot is None for slots in states for slot in slots):
             return None
         self._zeros = tuple(tuple(mx.zeros(slot.shape, slot.dtype) for slot in slots) for slots in states)
-        kinds = kinds_of(states)
+        # Windows are rows of inputs, a recurrence's state is a matrix per head.
+        kinds = tuple(tuple(Windows if x.ndim == 3 else Moved for x in slots) for slots in states)
         record_cores(self._model)
         caches = Recomputed(kinds, Length.exact(0), self._zeros).caches(COUNT)
         try:

@@ -138,11 +138,6 @@ class Recorder(ArraysCache):
         )
 
 
-def kinds_of(states: States) -> Kinds:
-    """The slots' kinds, by shape: windows are rows of inputs, a recurrence's state is a matrix per head."""
-    return tuple(tuple(Windows if x.ndim == 3 else Moved for x in slots) for slots in states)
-
-
 def records(caches: Sequence[ArraysCache], count: int) -> bool:
     """Whether a pass over `count` tokens left in every slot what `Recomputed` needs."""
     return all(
