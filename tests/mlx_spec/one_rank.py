@@ -4,11 +4,11 @@ Rank 0 prints what was written. The command is run after it: to start processes 
 """
 
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 import mlx.core as mx
@@ -38,11 +38,12 @@ def model(noise: float = 0.0) -> Any:
 class Moody(Policy):
     """Plans at random, differently on each rank, as if their clocks differed."""
 
+    def __init__(self, rank: int):
+        self._random = Random(rank)
+
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
-        place, depth = (
-            byte % (most + 1) for byte, most in zip(os.urandom(2), (len(candidates), 3), strict=True)
-        )
-        return (candidates[place - 1], depth + 1) if place else (NO_CANDIDATE, 0)
+        place, depth = self._random.randint(0, len(candidates)), self._random.randint(1, 4)
+        return (candidates[place - 1], depth) if place else (NO_CANDIDATE, 0)
 
 
 def options(temperature: float, length: int | None) -> Options:
@@ -74,7 +75,7 @@ def main() -> None:
     target.shard(ranks.group)
     drafters = [LookupDrafter(), ModelDrafter(model(noise=0.02), LIMIT)]
     engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
-    engine.controller = Moody()  # type: ignore[assignment]
+    engine.controller = Moody(ranks.rank)  # type: ignore[assignment]
     read_at_another_pace(ranks, engine)
     if not ranks.leads:
         engine.follow()
