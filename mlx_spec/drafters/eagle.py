@@ -39,10 +39,12 @@ class EagleDrafter(FeatureDrafter):
         self.cached.allow_trees()
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        if not (self.trees and self.cached.trees):
-            return super().candidates(length)
         [c] = chain = super().candidates(length)
-        return [*chain, *(replace(c, kind=f"{c.kind}, {n}", nodes=n, room=n, shadows=0) for n in self.nodes)]
+        if not (self.trees and self.cached.trees):
+            return chain
+        rooms = {n: min(n, c.room) for n in self.nodes}
+        trees = (replace(c, kind=f"{c.kind}, {n}", nodes=n, room=k, shadows=0) for n, k in rooms.items())
+        return [*chain, *trees]
 
     def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
         return [1 + level * _width(nodes) for level in range(depth)]
