@@ -212,7 +212,7 @@ class Controller(Policy):
         return NO_CANDIDATE, 0
 
     def _rest(self, value: Value, left: float) -> float:
-        """Plain rounds until something could be begun."""
+        """Plain rounds until a draft, a probe or a shadow draft could be begun."""
         missing = self._shadow_after - value.candidate.shadows
         usual = min(max(SKIPPED_FIRST, int(self._written) // SKIPPED, missing), SKIPPED)
         risk, shadow = value.risk(1), value.step / value.seconds[0]
