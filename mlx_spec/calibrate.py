@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.types import DrafterName, Options, Round
+from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
     from mlx_spec.engine import Engine
@@ -21,7 +22,7 @@ SECONDS = 4.0
 """After this time no further kind of round is begun; reading texts comes on top."""
 NEAR, FAR = 64, 2048
 """Context lengths, where the model's context allows."""
-FIRST = (3, 1, 2, 4, 8, 15, 5, 31)
+FIRST = (3, 8, 1, 2, 15, 4, 5, 31)
 """Draft lengths that are timed first, the most useful ones leading."""
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
@@ -32,10 +33,11 @@ TIMED_ROUNDS = 2
 """Rounds of a kind per sweep."""
 GOES = 6
 """Sweeps over all kinds, if time allows."""
-BETWEEN = 4
-"""Kinds timed between two timings of plain rounds: the machine may be slow for a while."""
+TRIES = 3
+"""Times that a kind is timed at most in a sweep, where the machine changes its speed meanwhile."""
 UNEVEN = 1.25
-"""How much slower a round may be than one with a longer draft; more was a disturbance."""
+"""How much slower a round may be than one with a longer draft, or a plain one than the last; more was a
+disturbance."""
 
 
 class Kind(NamedTuple):
@@ -70,7 +72,7 @@ class Calibration:
         self.plain: list[float] = []
         """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
-        """Times of all other kinds, in plain rounds timed just before or after."""
+        """Times of all other kinds, in plain rounds timed just before and after."""
         self.reading: dict[DrafterName, float] = {}
         """Seconds of a round in which a drafter reads the whole near text and drafts one token."""
 
@@ -80,7 +82,7 @@ class Calibration:
         kinds = self._kinds()
         count = 1 + len(kinds)
         for sweep in range(GOES):
-            for first in range(0, len(kinds), BETWEEN):
+            for kind in kinds:
                 if time.perf_counter() > deadline:
                     return
                 if not self.plain:
@@ -94,15 +96,7 @@ class Calibration:
                             self._time_reading(drafter)
                             yield 1, count
                     deadline += time.perf_counter() - begun
-                timed: dict[Kind, list[float]] = {}
-                for kind in kinds[first : first + BETWEEN]:
-                    if time.perf_counter() <= deadline:
-                        timed[kind] = self._timed(kind, warm=sweep > 0)
-                before = self.plain[-1]
-                self._time_plain(warm=True)
-                pace = min(before, self.plain[-1])
-                for kind, each in timed.items():
-                    self.times.setdefault(kind, []).extend(taken / pace for taken in each)
+                self._time_in_turn(kind, warm=sweep > 0)
                 yield 1 + len(self.times), count
 
     def finish(self) -> Costs:
@@ -165,6 +159,18 @@ class Calibration:
     def _fits(self, k: int, context: int) -> bool:
         return context + 6 * (k + 1) < self.engine.context_limit
 
+    def _time_in_turn(self, kind: Kind, warm: bool) -> None:
+        """Time rounds of a kind between plain ones, again if the machine has changed its speed meanwhile."""
+        times, pace = list[float](), 1.0
+        for _ in range(TRIES):
+            before, times = self.plain[-1], self._timed(kind, warm)
+            self._time_plain(warm=True)
+            after = self.plain[-1]
+            pace = (before + after) / 2
+            if max(before, after) < UNEVEN * min(before, after):
+                break
+        self.times.setdefault(kind, []).extend(taken / pace for taken in times)
+
     def _time_plain(self, warm: bool) -> None:
         times = self._timed(Kind("none", 0, self.near), warm)
         self.plain += [min(times)] if times else []
@@ -179,36 +185,25 @@ class Calibration:
             late = next((read for read in rounds if read.drafted), None)
             if late is not None:
                 self.reading[drafter.name] = late.seconds
-                times = self._steady(rounds, 1, TIMED_ROUNDS)
-                self.times[Kind(drafter.name, 1, self.near)] = [each / self.plain[-1] for each in times]
             self.engine.forget()
-        if self._fits(LONG, self.near):
-            long = Kind(drafter.name, LONG, self.near)
-            self.times[long] = [each / self.plain[-1] for each in self._timed(long, warm=False)]
+        for k in (1, LONG):
+            if self._fits(k, self.near):
+                self._time_in_turn(Kind(drafter.name, k, self.near), warm=False)
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
         left_out = not (warm or self.engine.target.compiles)  # compiled, that round is not steady anyway
-        wanted = TIMED_ROUNDS + left_out
-        tokens = (kind.k + 1) * (wanted + 3)
+        tokens = (kind.k + 1) * (TIMED_ROUNDS + left_out + 3)
         options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
         drafters = self.engine.drafters
         self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
         try:
             rounds = self.engine.generate(self._text(kind.context), options)
-            return self._steady(rounds, kind.k, wanted)[left_out:]
+            steady = (read.seconds for read in rounds if read.steady and len(read.drafted) == kind.k)
+            return list(islice(steady, left_out, left_out + TIMED_ROUNDS))
         finally:
             self.engine.drafters = drafters
             self.engine.forget()  # the text was not really read
-
-    def _steady(self, rounds: Iterator[Round], k: int, wanted: int) -> list[float]:
-        found: list[float] = []
-        for read in rounds:
-            if read.steady and len(read.drafted) == k:
-                found.append(read.seconds)
-            if len(found) == wanted:
-                break
-        return found
 
     def _text(self, length: int, unread: DrafterName = "") -> list[int]:
         """A made-up text that the models take as read, but those of the drafter `unread`."""

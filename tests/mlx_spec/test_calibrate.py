@@ -1,6 +1,7 @@
 """Calibration can be stopped at any time, and leaves the engine's answers as they were."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
+from tests.mlx_spec.uneven_machine import UnevenMachine
 
 
 def an_engine(context_limit: int = 2048) -> Engine:
@@ -129,6 +131,23 @@ def test_no_head_has_the_made_up_text_read_either():
     made_up = rows.add([1] * 300, Options(drafter="eagle"))
     rows.step()
     assert made_up.cached_tokens == 299
+
+
+@pytest.mark.parametrize("plain", [0.1, 0.02])
+def test_a_machine_that_changes_its_speed_does_not_make_a_head_seem_dear(plain, monkeypatch):
+    """Divided by a plain round of a second before, its rounds seemed 1.2 to 1.6 times as long in a third
+    of the runs: for answers it drafted nothing."""
+    wrong, runs = 0, 60
+    for seed in range(runs):
+        machine = UnevenMachine(plain, seed)
+        monkeypatch.setattr(measuring, "time", SimpleNamespace(perf_counter=lambda at=machine: at.now))
+        calibration = Calibration(machine)  # type: ignore[arg-type]
+        list(calibration.run())
+        costs, near = calibration.costs(), calibration.near
+        for k in (1, measuring.LONG):
+            believed = costs.of("eagle", k, near) / costs.of("eagle", 0, near)
+            wrong += abs(believed / machine.cost(k, "eagle") - 1) > 0.15
+    assert wrong <= 0.05 * 2 * runs
 
 
 @pytest.mark.parametrize("limit", [2, 3, 10])
