@@ -135,6 +135,7 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._window and self._window.stop == same:
             self._show(self._window.start, len(self._ids), hold=False)
         self.follow()
+        self.screen.refresh_bindings()  # what the keys can do depends on the messages
 
     def follow(self) -> None:
         last = len(self._ids)

@@ -56,6 +56,16 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         await chat.reached(HelpScreen)
 
 
+async def test_the_keys_for_a_chat_are_offered_as_soon_as_one_is_resumed(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.ask("hello")
+        await chat.until(lambda: "F5 Compare" in keys_shown(chat))
+        await chat.press("ctrl+n")
+        await chat.until(lambda: bool(keys_shown(chat)) and "F5 Compare" not in keys_shown(chat))
+        await chat.press("f7")
+        await chat.until(lambda: "F5 Compare F6 Chats F3 Marks F8 Rounds" in keys_shown(chat))
+
+
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.ask("think")
