@@ -114,6 +114,10 @@ class ChatScreen(SelectingScreen[None]):
         self.set_interval(HAND_OVER_SECONDS, self.state.save)
         self.set_interval(KEEP_SECONDS, self.unsent_prompts.save)
 
+    def on_screen_suspend(self) -> None:
+        """Another screen opens: toasts that were read would lie over it."""
+        self.view.notices.clear_read(self.app)
+
     async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
         self.prompt.past.add(event.text)
         self.view.notices.clear_read(self.app)

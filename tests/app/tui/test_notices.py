@@ -6,6 +6,8 @@ from textual.notifications import SeverityLevel
 from app.engine.protocol import TuningEnded
 from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.notices import ToastNotification, show_toast
 from tests.app.tui.chat_driver import OpenChat
 
@@ -33,6 +35,27 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         assert seconds[-1] > 20
         await chat.ask("hello")
         assert "scripted failure" in chat.screen, "an error stays until it was read"
+
+
+async def test_a_toast_does_not_lie_over_the_screen_that_is_opened_next_unless_it_is_a_warning(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat((40, 12), toasts=True) as chat:
+        await chat.ask("hello")
+        await chat.type("/log")
+        await chat.shows("The engine's log")
+        await chat.press("f8")
+        await chat.reached(InspectorScreen)
+        await chat.shows("Answer 1 of 1")
+        assert "The engine's log" not in chat.screen
+        await chat.press("escape")
+        await chat.back_in_chat()
+        chat.app.chat.view.note("A warning.", "warning")
+        await chat.shows("A warning.")
+        await chat.press("f2")
+        await chat.reached(PairsScreen)
+        await chat.pilot.pause()
+        assert "A warning." in chat.screen
 
 
 def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
