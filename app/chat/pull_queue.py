@@ -65,7 +65,9 @@ class PullJob:
                 self.progress = progress
             self.state = "done"
         except PullCancelled:
-            self.state = "cancelled"
+            self.state = (
+                "done" if installed(self.pair) else "cancelled"
+            )  # all had come, and was being checked
         except Exception as error:
             # The thread ends here: a job that stayed `running` would block the rest.
             known = isinstance(error, ModelsError | OSError)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.pull_queue import JobState, PullJob, PullQueue
+from models.errors import PullCancelled
 from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec
@@ -53,6 +54,21 @@ def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> N
     states: list[JobState] = ["cancelled", "failed", "done", "paused", "waiting", "running"]
     queue.jobs = [PullJob(find(FIRST).spec, state) for state in states]
     assert [job.state for job in queue.not_here] == ["running", "waiting", "paused", "failed", "cancelled"]
+
+
+def test_a_download_that_is_cancelled_when_all_of_it_had_come_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(pair: PairSpec, **_: object) -> Iterator[Progress]:
+        raise PullCancelled("Pulling was cancelled.")
+
+    monkeypatch.setattr("app.chat.pull_queue.pull", stopped)
+    queue = PullQueue(tmp_path)
+    for name, state in (("builtin", "done"), (FIRST, "cancelled")):
+        job = queue.add(find(name).spec)
+        job.wait()
+        assert job.state == state
+    queue.end()
 
 
 def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins(
