@@ -32,6 +32,7 @@ from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
+from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.palette import Palette, SlashCommandProvider
 from app.tui.screens.question import ask
 from app.tui.screens.unsaved import Leaving, UnsavedScreen
@@ -255,9 +256,9 @@ class ChatApp(Program):
         """Report changes of downloads and of saving in the chat."""
         if not (self.chat.is_mounted and self.is_running):
             return
-        note = self.chat.view.note
+        note, is_listed = self.chat.view.note, isinstance(self.screen, PairsScreen)
         for job in self.pulls.advance():
-            note(outcome(job), "error" if job.state == "failed" else "info")
+            note(outcome(job), "error" if job.state == "failed" else "info", seen=is_listed)
         if self.pulls.problem:
             note(self.pulls.problem, "warning")
             self.pulls.problem = ""

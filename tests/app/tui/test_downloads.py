@@ -148,6 +148,22 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
 
 
+async def test_what_the_list_of_pairs_says_of_a_download_is_not_said_again_over_it(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24), toasts=True) as chat:
+        await open_pairs(chat)
+        chat.app.pulls.jobs.append(PullJob(find(FIRST).spec, "cancelled"))
+        await chat.noticed(f"The download of {FIRST} was cancelled.")
+        await chat.shows(f"{FIRST}: cancelled")
+        await chat.pilot.pause(0.2)
+        assert "The download of" not in chat.screen
+        await chat.press("escape")
+        await chat.back_in_chat()
+        chat.app.pulls.jobs.append(PullJob(find(SECOND).spec, "cancelled"))
+        await chat.shows(f"The download of {SECOND} was")
+
+
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
     progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
     assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2 min left"
