@@ -86,7 +86,8 @@ drafters that need no files, or were trained here, are used."""
         """
         text = self.query_one(f"#own-{which}", Input).value.strip()
         if not text:
-            raise BadSource(f"Name a {which} first: a Hub repository (org/name) or a folder.")
+            or_none = ", or none" if which == "draft" else ""
+            raise BadSource(f"Name a {which} first: a Hub repository (org/name) or a folder{or_none}.")
         return read_source(text)
 
     def _check(self, spec: PairSpec) -> None:

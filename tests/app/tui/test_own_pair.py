@@ -48,6 +48,8 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
             await chat.until(lambda reason=reason: reason in text_of(chat, "#message"))
             assert field.has_focus and text_of(chat, "#message").startswith("✗")
         await chat.press("escape")
+        assert "a folder, or none" in await add_own(chat, str(target), "")
+        await chat.press("escape")
         assert f"Did you mean {known}" in await add_own(chat, known[:-1], known)
         assert {pair.own for pair in all_pairs()} == {False}
         await chat.press("escape")
