@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.events import Paste
 
 from app.chat.attachments import attach, mentioned, mistyped
-from app.chat.engine_link import EngineDied, EngineLink, PairEvent, PairLoading
+from app.chat.engine_link import EngineDied, EngineLink, PairEvent
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
 from app.engine.protocol import Loaded, LoadFailed, TuningEnded
@@ -141,9 +141,9 @@ class ChatScreen(SelectingScreen[None]):
     def take_pair_event(self, event: PairEvent) -> None:
         idle = self.state.running is None
         match event:
-            case PairLoading() if idle:
-                self.state.count_context()
             case Loaded(info):
+                if idle:  # else it was counted when the answer began, which waited for the pair
+                    self.state.count_context()
                 for note in info.notes:
                     self.view.note(note)
             case TuningEnded(skipped=skipped):

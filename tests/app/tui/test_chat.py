@@ -195,3 +195,13 @@ async def test_another_pair_ends_an_answer_and_leaves_the_conversation_and_an_ed
         await chat.until(lambda: chat.app.state.editing is not None)
         chat.app.runner.use(pairs[1])
         assert chat.app.state.editing is not None and chat.area.text == "later"
+
+
+async def test_where_another_pair_ended_the_answer_its_context_is_an_estimate(open_chat: OpenChat) -> None:
+    pair = next(pair for pair in all_pairs() if pair.name != "builtin")
+    async with open_chat() as chat:
+        await chat.stream()
+        chat.app.runner.use(pair)
+        await chat.settled()
+        await chat.until(lambda: chat.app.link.state == "ready")
+        await chat.shows(f"● {pair.name}", "context ~")
