@@ -109,12 +109,10 @@ class PullQueue:
     def paused(self) -> list[PullJob]:
         return [job for job in self.jobs if job.state == "paused"]
 
-    @property
-    def not_here(self) -> list[PullJob]:
-        """Jobs whose pair is not installed, running ones first: a screen may have little room."""
-        return sorted(
-            (job for job in self.jobs if job.state in NOT_HERE), key=lambda job: NOT_HERE.index(job.state)
-        )
+    def not_here(self, chosen: PairSpec | None = None) -> list[PullJob]:
+        """Jobs whose pair is not installed: the running one, the chosen pair's, the rest. They may not all fit."""
+        jobs = (job for job in self.jobs if job.state in NOT_HERE)
+        return sorted(jobs, key=lambda j: (j.state != "running", j.pair != chosen, NOT_HERE.index(j.state)))
 
     @property
     def unfinished(self) -> list[PullJob]:

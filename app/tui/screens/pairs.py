@@ -107,7 +107,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             case "cancel_pull":
                 return any(job.is_wanted for job in pulls.jobs)
             case "retry":
-                return any(not job.unfinished for job in pulls.not_here)
+                return any(not job.unfinished for job in pulls.not_here())
             case "remove":
                 if pair is None or pair.spec.sources == self.app.link.pair.sources:  # none, or in use
                     return False
@@ -184,7 +184,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.ask_once(self._remove(pair))
 
     def show_downloads(self) -> None:
-        self.query_one(DownloadList).show(self.app.pulls.not_here, self._chosen_spec, self.app.keys)
+        self.query_one(DownloadList).show(self.app.pulls.not_here(self._chosen_spec), self.app.keys)
         before, self._states = self._states, {job: job.state for job in self.app.pulls.jobs}
         if self._states != before:
             self.refresh_bindings()

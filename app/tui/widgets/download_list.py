@@ -11,7 +11,6 @@ from app.shell.printable import one_line
 from app.shell.pull_text import parts
 from app.tui.keys.in_force import Keys
 from models.hub.progress import Progress
-from models.pairs.pair import PairSpec
 
 BAR_CELLS = 8
 
@@ -19,9 +18,7 @@ BAR_CELLS = 8
 class DownloadList(Static):
     """Running, waiting, paused, cancelled and failed downloads; hidden if there are none."""
 
-    def show(self, jobs: Sequence[PullJob], chosen: PairSpec | None, keys: Keys) -> None:
-        """Show the running one, then the chosen pair's, then the rest: they may not all fit."""
-        jobs = sorted(jobs, key=lambda job: (job.state != "running", job.pair != chosen))
+    def show(self, jobs: Sequence[PullJob], keys: Keys) -> None:
         self.display = bool(jobs)
         self.update(Content("\n".join(download_line(job, keys) for job in jobs)))
 

@@ -53,7 +53,15 @@ def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> N
     queue = PullQueue(tmp_path)
     states: list[JobState] = ["cancelled", "failed", "done", "paused", "waiting", "running"]
     queue.jobs = [PullJob(find(FIRST).spec, state) for state in states]
-    assert [job.state for job in queue.not_here] == ["running", "waiting", "paused", "failed", "cancelled"]
+    assert [job.state for job in queue.not_here()] == ["running", "waiting", "paused", "failed", "cancelled"]
+
+
+def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs(tmp_path: Path) -> None:
+    queue = PullQueue(tmp_path)
+    names = ("qwen3-8b", FIRST, SECOND)
+    queue.jobs = [PullJob(find(name).spec, "running" if name == "qwen3-8b" else "failed") for name in names]
+    for chosen, order in ((SECOND, ["qwen3-8b", SECOND, FIRST]), ("builtin", list(names))):
+        assert [job.pair.name for job in queue.not_here(find(chosen).spec)] == order
 
 
 def test_a_download_that_is_cancelled_when_all_of_it_had_come_is_done(

@@ -8,10 +8,9 @@ import pytest
 from textual.widgets import Static
 
 from app.chat.pull_queue import PullJob
-from app.tui.keys.in_force import Keys
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
-from app.tui.widgets.download_list import DownloadList, progress_line
+from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.item_line import ItemLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import ModelProgress, Progress
@@ -169,12 +168,3 @@ def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None
     assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2 min left"
     stalled = replace(progress, stalled_seconds=12.3)
     assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
-
-
-def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs() -> None:
-    names = ("qwen3-8b", FIRST, SECOND)
-    jobs = [PullJob(find(name).spec, "running" if name == "qwen3-8b" else "failed") for name in names]
-    shown = DownloadList()
-    for chosen, order in ((SECOND, ["qwen3-8b", SECOND, FIRST]), ("builtin", list(names))):
-        shown.show(jobs, find(chosen).spec, Keys({}))
-        assert [line.split()[1].rstrip(":") for line in str(shown.content).splitlines()] == order
