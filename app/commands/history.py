@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from app.shell.tables import plain_table, print_table
 EXAMPLE = """\b
 Examples:
   mlx-spec history search "draft model"
-  mlx-spec history export last --format json --output chat.json"""
+  mlx-spec history export last --json --output chat.json"""
 
 ID_LENGTH = 8
 
@@ -70,11 +70,10 @@ def show(chat: ChatId, json: args.Json = False) -> None:
 @group.command(epilog=EXAMPLE)
 def export(
     chat: Annotated[str, typer.Argument(metavar="ID|all", help="A chat's id, `last`, or `all`.")],
-    format: Annotated[  # noqa: A002 (it is the option's name)
-        Literal["markdown", "json"], typer.Option(help="JSON keeps everything and can be imported.")
-    ] = "markdown",
     output: Annotated[Path | None, typer.Option(help="The file to write; stdout if left out.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON, which keeps everything and can be imported.")
+    ] = False,
 ) -> None:
     """Write chats as Markdown or JSON."""
     if output is not None:
@@ -86,7 +85,7 @@ def export(
         else:
             found = [history.find(chat)]
         chats = [(one, history.messages(one)) for one in found]
-    text = exported(chats, "json" if json else format)
+    text = exported(chats, "json" if json else "markdown")
     if output is None:
         data(text, end="")
         return

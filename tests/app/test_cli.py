@@ -53,7 +53,6 @@ from models.paths import config_file
         ("history import /no/such/file", "/no/such/file"),
         ("history import /", "/"),
         ("history export all --output /no/such/folder/x", "there is no folder /no/such/folder."),
-        ("history export all --format pdf", "'--format': 'pdf' is not one of 'markdown', 'json'."),
         ("history export all --output /", "that is a folder"),
         ("generate builtin --target x/y --draft none --prompt x", "--target"),
         ("generate --target /no/such/folder --draft none --prompt x", "/no/such/folder"),

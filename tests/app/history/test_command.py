@@ -44,7 +44,7 @@ def test_an_export_is_imported_again_with_everything_once_and_a_deleted_chat_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "chats.json"
-    assert main(["history", "export", "all", "--format", "json", "--output", str(file)]) == 0
+    assert main(["history", "export", "all", "--json", "--output", str(file)]) == 0
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
     capfd.readouterr()
     for added, known in ((2, 0), (0, 2)):
