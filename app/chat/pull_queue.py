@@ -110,7 +110,7 @@ class PullQueue:
         return [job for job in self.jobs if job.state == "paused"]
 
     def not_here(self, chosen: PairSpec | None = None) -> list[PullJob]:
-        """Jobs whose pair is not installed: the running one, the chosen pair's, the rest. They may not all fit."""
+        """Jobs whose pair is not installed: the running one, the chosen pair's, then the rest."""
         jobs = (job for job in self.jobs if job.state in NOT_HERE)
         return sorted(jobs, key=lambda j: (j.state != "running", j.pair != chosen, NOT_HERE.index(j.state)))
 
