@@ -92,8 +92,6 @@ def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
     if (share := log.draft_share) is not None:
         whole = f"draft {share:.0%} verify {1 - share:.0%}"
         yield LineItem(f"time: {whole}", 6, short=whole)
-    elif latest.drafted:
-        yield LineItem("draft/verify time n/a", 2, short="time n/a")
     memory = size_text(latest.memory_bytes)
     yield LineItem(f"engine {memory}", 4, short=memory)
 

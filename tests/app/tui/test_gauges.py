@@ -52,7 +52,9 @@ def test_a_wide_line_has_every_gauge_and_a_narrow_one_those_that_matter_most() -
 
 def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
     assert log_of([1]).draft_share is None
-    for rounds, shown in ((8, "time n/a"), (4, "… tok/s"), (5, "20 tok/s")):
+    assert "draft 25% verify 75%" in line(log_of([1], timed=True), 80)
+    assert "verify" not in line(log_of([1]), 80)
+    for rounds, shown in ((4, "… tok/s"), (5, "20 tok/s")):
         assert shown in line(log_of([1] * rounds), 80)
 
 
