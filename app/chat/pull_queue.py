@@ -6,6 +6,7 @@ person says so: the connection may be metered, and a pair is gigabytes.
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
@@ -80,9 +81,6 @@ class PullQueue:
 
     def __init__(self, folder: Path) -> None:
         """`folder` lists the unfinished downloads of earlier runs."""
-        self.problem = ""
-        """Why unfinished downloads are not remembered for the next start; emptied once shown."""
-        self._folder = folder
         self._kept = LeftBehind(folder)
         self._ended = False
         self._kept_pairs: dict[PairSpec, str] | None = None
@@ -92,11 +90,8 @@ class PullQueue:
             left.update(pairs)
             return _rows(left)
 
-        try:
+        with suppress(OSError):
             self._kept.take_over(list[tuple[PairSpec, str]], take)
-        except OSError as error:
-            left.clear()
-            self._cannot_keep(error)
         self.jobs = [
             PullJob(pair, "failed" if why else "paused", why)
             for pair, why in left.items()
@@ -169,16 +164,9 @@ class PullQueue:
         pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
         if pairs != self._kept_pairs and not self._ended:
             self._kept_pairs = pairs
-            try:
+            # The same disk has the chats: what is wrong with it was said of them.
+            with suppress(OSError):
                 self._kept.keep(_rows(pairs)) if pairs else self._kept.drop()
-            except OSError as error:
-                self._cannot_keep(error)
-
-    def _cannot_keep(self, error: OSError) -> None:
-        self.problem = (
-            f"Downloads that do not end will not be offered again: {self._folder} cannot be written "
-            f"({error.strerror})."
-        )
 
 
 def _rows(pairs: Mapping[PairSpec, str]) -> object:

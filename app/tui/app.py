@@ -259,9 +259,6 @@ class ChatApp(Program):
         note, is_listed = self.chat.view.note, isinstance(self.screen, PairsScreen)
         for job in self.pulls.advance():
             note(outcome(job), "error" if job.state == "failed" else "info", seen=is_listed)
-        if self.pulls.problem:
-            note(self.pulls.problem, "warning")
-            self.pulls.problem = ""
         while not self._news.empty():
             self.saved.report_saving(self._news.get())
 
