@@ -14,7 +14,7 @@ from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import unsent
 from app.shell.errors import AppError, BadInput
-from app.shell.named_file import plain_file, write_new, write_text
+from app.shell.named_file import plain_file, write_text
 from app.shell.number_text import ago, counted
 from app.shell.printable import one_line
 
@@ -122,22 +122,16 @@ class SavedChats:
             return f"Nothing was written: {place} is as it was."
         return await asyncio.to_thread(write, place)
 
-    def not_saved(self) -> tuple[str, Path]:
-        """The unsaved messages as Markdown, with the whole chat in view; and a free file for them."""
+    def rescue(self) -> Path | None:
+        """Write the unsaved messages, with the whole chat in view, to a new file; None if that fails too."""
         view = self._chat.conversation
         chats = [
             (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
             for chat, messages in self._chat.history.waiting
         ]
-        return exported(chats, "markdown"), free_file(
-            self._exports, chats[-1][0] if chats else view.chat, "markdown"
-        )
-
-    def rescue(self) -> Path | None:
-        """Write the unsaved messages to a new file; None if that fails too."""
-        text, file = self.not_saved()
+        file = free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
         try:
-            write_new(file, text)
+            write_text(file, exported(chats, "markdown"))
         except AppError:
             return None
         return file

@@ -55,17 +55,6 @@ def write_text(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def write_new(file: Path, text: str) -> None:
-    """Like `write_text`; refuses to replace a file."""
-    try:
-        with writing(file), file.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except MachineFailed as error:
-        if isinstance(error.__cause__, FileExistsError):
-            raise BadInput(f"{file} is there already. Name another file.") from error
-        raise
-
-
 def free_place(folder: Path, name: str, *suffixes: str) -> Path:
     """A path without suffix, numbered if necessary, for which no file with any of the suffixes exists."""
     names = chain([name], (f"{name}-{number}" for number in count(2)))

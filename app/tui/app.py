@@ -32,10 +32,10 @@ from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
 from app.tui.screens.first_run import FirstRunScreen, is_first_run
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
+from app.tui.screens.leaving import Leaving
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.palette import Palette, SlashCommandProvider
 from app.tui.screens.question import ask
-from app.tui.screens.unsaved import Leaving, UnsavedScreen
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, readable
 from app.tui.widgets.download_list import outcome, paused_line
@@ -216,9 +216,7 @@ class ChatApp(Program):
 
     async def action_quit(self) -> None:
         """Leave, after asking about downloads and messages that could not be saved."""
-        if isinstance(self.screen, UnsavedScreen):
-            self.leave()
-        elif not self.leaving.says_yes():
+        if not self.leaving.says_yes():
             self.run_worker(self._leave_after_asking(), group="leave", exclusive=True)
 
     async def _leave_after_asking(self) -> None:

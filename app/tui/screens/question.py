@@ -1,11 +1,11 @@
 """Questions: with two answers, or answered with one line."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen, ScreenResultType
+from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from app.shell.printable import one_line
@@ -50,11 +50,13 @@ presses it."""
         self.dismiss(event.button.id == "yes")
 
 
-class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResultType | None]):
-    """A question, and below it a line that answers it."""
+class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
+    """A question, and below it a line that answers it; None after Esc or if it is empty."""
 
-    KEYS: ClassVar[str]
-    """The key hints, a sentence for `Keys.fill_in`."""
+    KEYS = "Enter takes it, {title.leave} leaves it as it was."
+    HELP = f"One line to fill in: {KEYS}"
+
+    BINDINGS = [bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was")]
 
     def __init__(self, question: str, value: str) -> None:
         super().__init__()
@@ -62,22 +64,13 @@ class LineScreen(ModalScreen[ScreenResultType | None], OpenedScreen[ScreenResult
 
     def parts(self) -> ComposeResult:
         with Vertical(id="question"):
-            yield Static(Content(self._question), id="asked")
+            yield Static(Content(self._question))
             # Ctrl+C copies a selection, but closes the dialog if there is none.
             yield Field(one_line(self._value), select_on_focus=False)
             yield Static(Content.styled(self.app.keys.fill_in(self.KEYS), "$text-muted"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
-
-
-class LineQuestionScreen(LineScreen[str]):
-    """Returns the line; None after Esc or if it is empty."""
-
-    KEYS = "Enter takes it, {title.leave} leaves it as it was."
-    HELP = f"One line to fill in: {KEYS}"
-
-    BINDINGS = [bind("escape", "dismiss(None)", "Leave it", "title.leave", "Leave it as it was")]
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)

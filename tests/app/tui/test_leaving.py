@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from textual.widgets import Input
+import pytest
 
 from app.history.tree import MessageTree
 from app.tui.screens.question import QuestionScreen
-from app.tui.screens.unsaved import UnsavedScreen
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import saved, texts
@@ -48,49 +47,57 @@ async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_which
         await opened.press("ctrl+d", "ctrl+d", "ctrl+d")
         assert opened.area.text == "" and opened.app.screen is opened.app.chat
         await opened.press("space", "backspace", "ctrl+d")
-        await opened.reached(UnsavedScreen)
+        await opened.reached(QuestionScreen)
         await opened.press("escape", "ctrl+d")
-        await opened.reached(UnsavedScreen)
+        await opened.reached(QuestionScreen)
         await opened.press("ctrl+q")
         await opened.until(lambda: opened.app._exit)
-    assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None and not list(tmp_path.glob("*.md"))
+    assert opened.app.unsaved == 2 and opened.app.leaving.rescue == tmp_path / "hello.md"
     async with open_chat() as opened:
         await opened.press("ctrl+d")
         await opened.until(lambda: opened.app._exit)
 
 
-async def test_leaving_with_messages_that_are_not_saved_asks_and_offers_a_file_for_them(
+async def test_leaving_with_messages_that_are_not_saved_asks_and_writes_them_to_a_new_file(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     (tmp_path / "history.db").mkdir()
-    (tmp_path / "taken.md").write_text("mine")
+    (tmp_path / "second-chat.md").write_text("mine")
     async with open_chat(size=(80, 24)) as opened:
         await opened.ask("first chat")
         await opened.press("ctrl+n")
         await opened.ask("second chat")
         await opened.press("ctrl+q")
-        screen = await opened.reached(UnsavedScreen)
-        await opened.shows("4 messages could not be saved in", "leaves without them")
+        await opened.reached(QuestionScreen)
+        await opened.shows("4 messages could not be saved in")
         await opened.press("escape")
         await opened.back_in_chat()
+        assert [file.name for file in tmp_path.glob("*.md")] == ["second-chat.md"]
         await opened.press("ctrl+q")
-        screen = await opened.reached(UnsavedScreen)
-        name = screen.query_one(Input)
-        assert name.value == str(tmp_path / "second-chat.md")
-        for file, why in (
-            (tmp_path / "taken.md", "is there already"),
-            (tmp_path / "no" / "a.md", "no folder"),
-        ):
-            name.value = str(file)
-            await opened.press("enter")
-            await opened.until(lambda why=why: why in " ".join(opened.screen.replace("│", "").split()))
-        assert (tmp_path / "taken.md").read_text() == "mine"
-        name.value = str(tmp_path / "kept.md")
-        await opened.press("enter")
+        await opened.reached(QuestionScreen)
+        await opened.press("y")
         await opened.until(lambda: opened.app._exit)
-    kept = (tmp_path / "kept.md").read_text()
-    assert opened.app.leaving.rescue == tmp_path / "kept.md"
+    assert opened.app.leaving.rescue == tmp_path / "second-chat-2.md"
+    kept = (tmp_path / "second-chat-2.md").read_text()
+    assert (tmp_path / "second-chat.md").read_text() == "mine"
     assert kept.count(TEXT) == 2 and "# first chat" in kept and "# second chat" in kept
+
+
+async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second_question(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.ask("hello")
+        monkeypatch.setattr(opened.app.saved, "_exports", tmp_path / "gone")
+        for answer in ("n", "y"):
+            await opened.press("ctrl+q")
+            await opened.shows("2 messages could not be saved in")
+            await opened.press("y")
+            await opened.shows("Leave without the messages?")
+            await opened.press(answer)
+            await opened.until(lambda answer=answer: opened.app._exit == (answer == "y"))
+    assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None
 
 
 async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_answer_for_the_model(

@@ -1,0 +1,61 @@
+"""Questions before leaving the program: about downloads, and messages that could not be saved."""
+
+import asyncio
+from pathlib import Path
+
+from app.shell.number_text import counted
+from app.tui.program import Program
+from app.tui.screens.question import QuestionScreen, ask
+
+
+class Leaving:
+    def __init__(self, app: Program) -> None:
+        self.rescue: Path | None = None
+        """The file with the messages that could not be saved."""
+        self._app = app
+        self._was_told = False
+        """The person was told about unsaved messages, and leaves anyway."""
+        self._asks = False
+        """A question of this class is open."""
+
+    def says_yes(self) -> bool:
+        """Answer the question in view: one about leaving with yes, another with no."""
+        screen, is_yes = self._app.screen, self._asks
+        if not isinstance(screen, QuestionScreen):
+            return False
+        screen.dismiss(is_yes)
+        return is_yes
+
+    async def agreed(self) -> bool:
+        """Ask what is necessary; return whether to leave. Await it in a worker."""
+        app = self._app
+        if jobs := app.pulls.unfinished:
+            what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
+            kept = "What came is kept, and the next start offers the rest."
+            if not await self._ask(f"{what} being downloaded. Leave? {kept}"):
+                return False
+        app.state.save()
+        history = app.state.history
+        if not (unsaved := await asyncio.to_thread(history.flush)):
+            return True
+        what = f"{counted(unsaved, 'message')} could not be saved in {history.path}."
+        if not await self._ask(
+            f"{what} Leave? They are written to a new file in {app.config.export_folder}."
+        ):
+            return False
+        self.rescue = await asyncio.to_thread(app.saved.rescue)
+        lost = f"No file can be written in {app.config.export_folder} either. Leave without the messages?"
+        self._was_told = self.rescue is not None or await self._ask(lost)
+        return self._was_told
+
+    def end(self, unsaved: int) -> None:
+        """Write unsaved messages to a file if the person was not asked, as when a signal ends the program."""
+        if unsaved and not self._was_told:
+            self.rescue = self._app.saved.rescue()
+
+    async def _ask(self, question: str) -> bool:
+        self._asks = True
+        try:
+            return await ask(self._app, question, "Leave", "Stay")
+        finally:
+            self._asks = False
