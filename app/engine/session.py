@@ -90,7 +90,7 @@ class Session:
         except CancelledWhileReading:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
             return
-        if dropped:
+        if dropped and len(ids) + begun_size < self._pair.context_limit:
             yield TurnsDropped(dropped)
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)

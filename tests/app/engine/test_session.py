@@ -183,8 +183,9 @@ def test_a_long_conversation_is_fitted_in_few_tries_and_loses_no_turn_that_fits(
 
 def test_a_last_message_that_does_not_fit_stays_and_instructions_that_fill_the_context_are_named() -> None:
     session, _ = scripted_session("ok", context_limit=20)
-    ids, dropped = session.prompt_ids(long_history(3, "y" * 50), 4)
+    ids, dropped = session.prompt_ids(history := long_history(3, "y" * 50), 4)
     assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 6)
+    assert not isinstance(next(session.answer(Answer(0, (*history,), Options(max_tokens=4)))), TurnsDropped)
     with pytest.raises(ContextFull, match="30 tokens > 20.*Shorten the chat's instructions"):
         session.prompt_ids([{"role": "system", "content": "z" * 14}, *USER], 4)
 
