@@ -62,8 +62,6 @@ class Prompt(Vertical):
         self.menu = CommandMenu()
         self.past = PastPrompts()
         self._files = AttachmentList()
-        self._given_back = ""
-        self._given_back_title = ""
         self._paths: list[str] | None = None
         self._offered_for = ""
 
@@ -76,16 +74,6 @@ class Prompt(Vertical):
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
-
-    def put_back(self, text: str, others: int) -> None:
-        self.fill(text)
-        more = f" · Up: {others} more" if others else ""
-        self._given_back, self._given_back_title = self.area.text, f"not sent yet{more}"
-
-    @property
-    def title(self) -> str:
-        """`not sent yet` if the text was put back and is unchanged; else empty."""
-        return self._given_back_title if self.area.text == self._given_back else ""
 
     def stash(self) -> bool:
         """Empty the prompt; Up brings its text and files back. Return whether there were any."""
@@ -121,8 +109,6 @@ class Prompt(Vertical):
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        if self._given_back_title and not self.title:
-            self._given_back_title = self.area.border_title = ""
         await self._offer_completions()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

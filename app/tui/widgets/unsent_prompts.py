@@ -111,9 +111,10 @@ class UnsentPrompts:
             for one in written:
                 prompt.past.add(one.text, one.attachments)
             if written:
-                prompt.put_back(written[-1].text, len(written) - 1)
+                prompt.fill(written[-1].text)
+                more = f" Up brings {len(written) - 1} more." if len(written) > 1 else ""
+                self._chat.view.note(f"The prompt below is not sent yet.{more}")
             prompt.attach(*found[-1].attachments)
-            self._chat.view.show()
             ask(lambda history: gave_back(history, chat_id))
 
     def _take_over(self, history: History) -> None:
