@@ -131,7 +131,7 @@ class ChatApp(Program):
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.watch(self, "theme", self._keep_theme, init=False)
         if not self.is_headless:
-            end_on_signals(self.leave)
+            end_on_signals(self.exit)
             if (driver := self._driver) is not None and driver.can_suspend:
                 suspend_between_steps(lambda: driver._auto_restart)
         if self._welcomes:
@@ -175,7 +175,7 @@ class ChatApp(Program):
     async def on_unmount(self) -> None:
         self.pulls.end()
         self.state.save()
-        self.chat.unsent_prompts.close()
+        self.chat.unsent_prompts.end()
         self.unsaved = await asyncio.to_thread(self.history.close)
         self.leaving.end(self.unsaved)
 
@@ -221,12 +221,7 @@ class ChatApp(Program):
 
     async def _leave_after_asking(self) -> None:
         if await self.leaving.agreed():
-            self.leave()
-
-    def leave(self) -> None:
-        """End the program; unsent prompts are kept for the next run."""
-        self.chat.unsent_prompts.end()
-        self.exit()
+            self.exit()
 
     def action_help_quit(self) -> None:
         """Ctrl+C: the first empties the prompt and says how to leave, the second leaves."""

@@ -75,8 +75,7 @@ class UnsentPrompts:
             self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
 
     def end(self) -> None:
-        if self._ended:
-            return
+        """Hand the unsent prompts to the history, for the next run."""
         prompts, chat_id = self._now, self._chat.conversation.chat.id
         self._ended = True
 
@@ -85,11 +84,6 @@ class UnsentPrompts:
             self._being_written.drop()
 
         self._chat.history.ask(end)
-
-    def close(self) -> None:
-        """For an end without `end`, as after a failure: the next run takes over what `save` kept."""
-        self._ended = True
-        self._chat.history.ask(lambda _: self._being_written.close())
 
     @property
     def _now(self) -> list[Unsent]:

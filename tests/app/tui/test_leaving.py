@@ -21,7 +21,7 @@ async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_m
         assert (await opened.ask("again")).text == TEXT
         (notice,) = opened.notices
         assert ".." not in notice and notice.endswith("are saved later.")
-        opened.app.leave()  # by a signal: nobody can be asked
+        opened.app.exit()  # by a signal: nobody can be asked
     assert opened.app.unsaved == 4 and opened.app.leaving.rescue == tmp_path / "hello.md"
     assert (tmp_path / "hello.md").read_text().count(TEXT) == 2
 

@@ -33,8 +33,7 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
     async with open_chat() as chat:
         await chat.ask("hello")
         await chat.press(*"half")
-        chat.app.leave()
-        chat.app.leave()  # as by a signal that comes while it ends
+        chat.app.exit()
     async with open_chat(size=(80, 24)) as chat:
         await offered(chat)
         assert not chat.area.text and MARK not in chat.notices, "this is another chat"
@@ -54,7 +53,7 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
         assert chat.app.state.running is None and len(chat.answers) == 1
         await chat.press("x", "enter")
         await chat.until(lambda: len(chat.answers) == 2)
-        chat.app.leave()
+        chat.app.exit()
     history = History(tmp_path / "history.db")
     assert unsent(history, chat.app.state.conversation.chat.id) == [], "once is enough"
     history.close()
@@ -70,7 +69,7 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_a
         await chat.type("/new")
         await chat.until(lambda: not chat.answers)
         await chat.press(*"begun")
-        chat.app.leave()
+        chat.app.exit()
     async with open_chat() as chat:
         await chat.until(lambda: chat.area.text == "begun" and MARK in chat.notices)
         await chat.press("up")
@@ -79,7 +78,7 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_a
         await chat.until(lambda: bool(chat.answers))
         await chat.type(f"/attach {file}")
         await chat.until(lambda: bool(files(chat)))
-        chat.app.leave()
+        chat.app.exit()
     file.unlink()
     async with open_chat() as chat:
         await resume(chat)
@@ -110,7 +109,7 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
         killed = left_behind()
         await chat.press("ctrl+c", "escape")
         await chat.until(lambda: "half" not in left_behind() and not chat.app.state.queued)  # it was sent
-        chat.app.leave()
+        chat.app.exit()
     assert not list((tmp_path / "unsent").iterdir()), "left in order, it leaves nothing behind"
     (tmp_path / "unsent" / "killed.json").write_text(killed)
     (tmp_path / "unsent" / "broken.json").write_text("[")
@@ -134,7 +133,7 @@ async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_th
         for text in (f"first @{tmp_path / 'one.md'}", "none", f"last @{tmp_path / 'two.md'}"):
             await chat.type(f"{text} ")
         await chat.until(lambda: len(chat.app.state.queued) == 3)
-        chat.app.leave()
+        chat.app.exit()
     async with open_chat() as chat:
         await offered(chat)
         for text in ("last", "none", "first"):
