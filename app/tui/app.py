@@ -30,7 +30,7 @@ from app.tui.keys.keymap import bind, short_key_name
 from app.tui.program import Program
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.command_runner import CommandRunner
-from app.tui.screens.first_run import FirstRunScreen, is_first_run
+from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen, about_focus, described_keys
 from app.tui.screens.leaving import Leaving
 from app.tui.screens.pairs import PairsScreen
@@ -88,6 +88,7 @@ class ChatApp(Program):
         self.theme = self.config["theme"]
         self.link = link
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._welcomes = welcomes and not history_file().exists()  # the next line makes it
         self.history = HistoryThread(history_file(), self._news.put)
         self.chat = chat = ChatScreen(
             link, settings, self.history,
@@ -105,7 +106,6 @@ class ChatApp(Program):
         """Messages that could not be saved, counted when the program ends."""
         self.leaving = Leaving(self)
         self._resume = resume
-        self._welcomes = welcomes and is_first_run()
         self._ctrl_c_at = float("-inf")
         self._selections: dict[Widget, Selection] = {}
         """The last mouse selection, which was copied."""

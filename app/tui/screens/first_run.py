@@ -1,8 +1,5 @@
 """The screen of the first start: the pair in use, real pairs for this machine, and the way to the chat."""
 
-from contextlib import suppress
-from pathlib import Path
-
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -17,7 +14,6 @@ from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.sample import sample
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.installed import installed
-from models.paths import data_folder
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import fit
@@ -88,20 +84,12 @@ with what answers now; on another row it shows that pair, with the key that down
         machine, chip = this_machine(), this_chip()
         found = [facts for facts in suggestions(machine, chip) if facts.pair.name != self.app.link.pair.name]
         self.from_thread(self._show, machine, found)
-        with suppress(OSError):  # on a disk that cannot be written to, the next start explains again
-            _marker().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _marker().touch()
 
     def _show(self, machine: Machine, found: list[Facts]) -> None:
         about = self.app.keys.fill_in(about_suggestions(machine, found))
         self.query_one("#suggestions", Static).update(Content(about))
         rows = (Option(_row(facts, narrow=self._is_narrow), id=facts.pair.name) for facts in found)
         self.query_one(OptionList).add_options(rows)
-
-
-def is_first_run() -> bool:
-    """Whether this screen was never shown on this machine."""
-    return not _marker().exists()
 
 
 def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:
@@ -121,10 +109,6 @@ def about_suggestions(machine: Machine, found: list[Facts]) -> str:
         return f"No real pair fits this machine, where models may use {memory}. {{app.pairs}} says why."
     speeds = f"Speeds are {SOURCE}." if any(one.expected for one in found) else why_none()
     return f"These real pairs fit here, where models may use {memory}. {speeds}"
-
-
-def _marker() -> Path:
-    return data_folder() / "welcomed"
 
 
 def _row(facts: Facts, *, narrow: bool) -> Content:

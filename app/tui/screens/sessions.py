@@ -52,7 +52,6 @@ the chat at the message that was found."""
     def __init__(self, text: str = "") -> None:
         super().__init__()
         self._text = text
-        self.time = now
         self.rows: list[ChatRow] = []
         self._shown: tuple[str, bool] | None = None
         """The search and the archive that `rows` are of."""
@@ -191,7 +190,7 @@ the chat at the message that was found."""
     def _draw(self) -> None:
         options = self.query_one(OptionList)
         chosen, place = self.chosen, options.highlighted or 0
-        width, time = self.app.size.width - FRAME, self.time()
+        width, time = self.app.size.width - FRAME, now()
         group, found = "", list[Option]()
         for row in self.rows:
             if not self.words and (heading := day_group(row.chat.changed, time)) != group:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from types import MappingProxyType
 
 from rich.style import Style
 from textual.color import Color
@@ -24,7 +23,7 @@ TICKS = 4
 class LengthPlot(PlotWidget, can_focus=False):
     """One line per drafter and temperature; 0 is plain decoding."""
 
-    def __init__(self, lines: Sequence[Series], autos: Mapping[str, float] = MappingProxyType({})) -> None:
+    def __init__(self, lines: Sequence[Series], autos: Mapping[str, float]) -> None:
         """`autos`: line label to the tokens per second with the draft length that auto chose."""
         super().__init__()
         self.lines = tuple(lines)

@@ -85,7 +85,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
 
 
 async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_d_in_one_read_deletes_once(
-    open_chat: OpenChat, tmp_path: Path
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, day = datetime(2026, 11, 23, 12, 0), 86400.0
     ages = {"old": 700.0, "month": 20.0, "today": 0.1, "week": 3.0, "yesterday": 1.0}
@@ -95,7 +95,7 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
     put(tmp_path, *chats)
     async with open_chat(size=(80, 24)) as opened:
         screen = await open_list(opened)
-        screen.time = now.timestamp
+        monkeypatch.setattr("app.tui.screens.sessions.now", now.timestamp)
         screen.load()
         await opened.until(lambda: [r.chat.id for r in screen.rows] == [*sorted(ages, key=lambda n: ages[n])])
         await opened.shows("Today", "Yesterday", "Last 7 days", "Last 30 days", "2024")
