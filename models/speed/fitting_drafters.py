@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from models.errors import ModelsError
 from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft
 from models.pairs.drafter_kinds import MODEL, PARD
 from models.pairs.folder import check_folder, read_config
-from models.pairs.installed import find_folder, is_installed
+from models.pairs.installed import find_folder, installed_bytes, is_installed
 from models.pairs.own_drafters import facts_of, own_drafters
 from models.pairs.pair import Source
 from models.pairs.published import Layout, Published, Round, published_for
@@ -101,7 +100,7 @@ def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
             drafter.kind,
             drafter.repo,
             is_installed(Source(drafter.repo)),
-            _bytes_here(Source(drafter.repo)) or weight_bytes(drafter),
+            installed_bytes(Source(drafter.repo)) or weight_bytes(drafter),
             why=_why_none(drafter, target) if chip else NO_CHIP,
             named_in=drafter.source,
             licence=drafter.licence,
@@ -153,18 +152,9 @@ def _why_none(drafter: Published, target: Model | None) -> str:
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
     """Bytes on disk if installed, else computed from its shape in the pair's format; None if unknown."""
     if find_folder(draft):
-        return _bytes_here(draft)
+        return installed_bytes(draft)
     model = model_of(draft, pair.quantization)
     return int(model.shape.parameters * 1e9 * model.bits / 8) if model else None
-
-
-def _bytes_here(source: Source) -> int | None:
-    """Bytes of its weights on disk; None if not installed or not whole."""
-    folder = find_folder(source)
-    try:
-        return check_folder(folder) if folder else None
-    except ModelsError:
-        return None
 
 
 def _head(config: Mapping[str, Any], accepted: Sequence[float]) -> Published | None:

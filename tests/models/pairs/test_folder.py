@@ -11,7 +11,9 @@ import mlx.core as mx
 import pytest
 
 from models.errors import BadChoice, BrokenFiles
-from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, holds, is_whole
+from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, holds
+from models.pairs.installed import is_installed
+from models.pairs.pair import Source
 from tests.models.tiny_models import make_model, make_tokenizer
 
 
@@ -85,7 +87,7 @@ def test_damaged_weights_are_named(folder: Path, damage: Callable[[Path], None],
 
     with pytest.raises(BrokenFiles, match=f"model.safetensors in .* {message}"):
         check_folder(folder)
-    assert not is_whole(folder)
+    assert not is_installed(Source(str(folder)))
 
 
 def test_a_weight_file_that_the_index_names_is_missed(folder: Path) -> None:
@@ -165,4 +167,4 @@ def test_a_small_file_that_cannot_be_read_is_named_and_its_repair_is_seen(folder
             check_folder(folder)
 
     (folder / name).write_bytes(before)
-    assert is_whole(folder)
+    assert is_installed(Source(str(folder)))

@@ -1,6 +1,8 @@
 """Which pairs fit which machine, and why not."""
 
+import json
 import os
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -56,15 +58,21 @@ def test_folders_of_ones_own_count_as_float32_without_metal_too(home: Path) -> N
     folders = {name: home / name for name in ("target", "draft")}
     for folder, size in zip(folders.values(), (4 * GB, 500_000_000), strict=True):
         folder.mkdir()
+        (folder / "config.json").write_text('{"model_type": "qwen3"}')
+        (folder / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0}}}')
+        header = json.dumps({"x": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}}).encode()
         with (folder / "model.safetensors").open("wb") as file:
-            file.truncate(size)
+            file.write(struct.pack("<Q", len(header)) + header)
+            file.truncate(8 + len(header) + size)
     sources = {name: Source(str(folder)) for name, folder in folders.items()}
     own = replace(find("qwen3-8b"), own=True, download_bytes=0, memory_bytes=5 * GB, **sources)
 
     assert memory_needed(own, mac(16)) == 5 * GB
     slow = Machine(16 * GB, 0, has_metal=False)
     assert memory_needed(own, slow) == 4.5 * GB * 32 / 4.5 + 2 * 0.5 * GB
-    file = (folders["target"] / "model.safetensors").rename(home / "target.gguf")
+    file = home / "target.gguf"
+    file.write_bytes(b"GGUF")
+    os.truncate(file, 4 * GB)
     assert memory_needed(replace(own, target=Source(str(file)), quantization="GGUF"), slow) == 33 * GB
 
 
