@@ -24,7 +24,7 @@ from models.load.translation import small_files
 from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
-from models.pairs.pair import PairSpec, read_source
+from models.pairs.resolve import target_spec
 from models.training.fitting import Fitting
 from models.training.kinds import Kind, args_like, vocabulary
 from models.training.work import TrainRequest, Work
@@ -101,8 +101,8 @@ def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
 
 
 def _of_model(shop: Workshop, text: str) -> Kind:
-    source = read_source(text)
-    path = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
+    spec = target_spec(text)
+    path = installed_folder(spec.target, spec)
     check_target(path)
     with opened(path) as files, small_files(shop.path) as target:
         check_folders(target, files.folder)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from models.pairs.installed import installed_folder
-from models.pairs.pair import PairSpec, read_source
+from models.pairs.resolve import target_spec
 from models.training.characters import character_model
 from models.training.draft_model import draft_model
 from models.training.fitting import Fitting
@@ -21,8 +20,8 @@ Begin = Callable[[Workshop, TrainRequest], Work]
 def _head(name: str, shop: Workshop, request: TrainRequest) -> Work:
     if request.base is None:
         return Fitting(shop, KINDS[name](shop.target, shop.config), request)
-    source = read_source(request.base)
-    folder = installed_folder(source, PairSpec(Path(source.repo).name, source, None))
+    spec = target_spec(request.base)
+    folder = installed_folder(spec.target, spec)
     return Fitting(shop, trained(name, folder, shop.target, shop.config), request)
 
 
