@@ -38,17 +38,17 @@ Command = Callable[..., int | None]
 
 CatalogueName = Annotated[str | None, typer.Argument(metavar="NAME", help="A pair of `mlx-spec pairs`.")]
 Target = Annotated[
-    str | None, typer.Option(metavar="REPO|FOLDER|FILE.gguf", help="Target model, instead of a pair's name.")
+    str | None,
+    typer.Option(
+        metavar="REPO|FOLDER|FILE.gguf",
+        help="Target model, instead of a pair's name. For a branch, tag or commit: org/name@REV.",
+    ),
 ]
 Draft = Annotated[
     str | None,
     typer.Option(
         metavar="REPO|FOLDER|none", help="Draft model; beside a pair's name it replaces the pair's own."
     ),
-]
-Revision = Annotated[
-    str | None,
-    typer.Option(metavar="REV", help="Branch, tag or commit of the target. For the draft: org/name@REV."),
 ]
 Prompts = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
@@ -80,7 +80,6 @@ class PairArguments:
     ] = None
     target: Target = None
     draft: Draft = None
-    revision: Revision = None
     draft_head: Annotated[
         int | None,
         typer.Option(
@@ -108,7 +107,7 @@ class PairArguments:
     """Folders that `--drafter` named."""
 
     def chosen(self) -> PairSpec:
-        spec = resolve(self.pair, self.target, self.draft, self.revision, self.draft_head, self.drafters)
+        spec = resolve(self.pair, self.target, self.draft, self.draft_head, self.drafters)
         places = [
             answers_folder() if each == CHATS else named_documents(each) for each in self.documents or ()
         ]
@@ -127,11 +126,11 @@ def suggest_draft(spec: PairSpec) -> None:
         talk(f"{spec.name} runs without a draft model. --draft {fitting} should fit.")
 
 
-def named_pair(name: str | None, target: str | None, draft: str | None, revision: str | None) -> PairSpec:
+def named_pair(name: str | None, target: str | None, draft: str | None) -> PairSpec:
     """The named pair, for commands that do not default to the built-in one."""
     if name is None and target is None:
         raise BadInput("Name a pair (`mlx-spec pairs` lists them), or give --target.")
-    return resolve(name, target, draft, revision)
+    return resolve(name, target, draft)
 
 
 def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:

@@ -24,7 +24,6 @@ def command(
     name: args.CatalogueName = None,
     target: args.Target = None,
     draft: args.Draft = None,
-    revision: args.Revision = None,
 ) -> None:
     """Download a pair.
 
@@ -32,7 +31,7 @@ def command(
 
     Ctrl+C stops: what was downloaded stays, and the next pull goes on from there.
     """
-    spec = args.named_pair(name, target, draft, revision)
+    spec = args.named_pair(name, target, draft)
     if not (name or draft):
         args.suggest_draft(spec)
     sized = name is not None and draft is None

@@ -20,7 +20,6 @@ def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: args.Target = None,
     draft: args.Draft = None,
-    revision: args.Revision = None,
     json: args.Json = False,
 ) -> int:
     """Delete a pulled pair, after asking.
@@ -28,7 +27,7 @@ def command(
     Local folders and models that other pairs use stay; a pair of your own leaves the list.
     Exit code 1 if the answer was no.
     """
-    spec = args.named_pair(name, target, draft, revision)
+    spec = args.named_pair(name, target, draft)
     plan = plan_removal(spec)
     for source, why in plan.kept.items():
         talk(f"{source} stays: {why}.")

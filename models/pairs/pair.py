@@ -79,12 +79,10 @@ def check_bits(bits: int | None) -> int | None:
     return bits
 
 
-def read_source(text: str, revision: str | None = None) -> Source:
+def read_source(text: str) -> Source:
     """Parse what the user typed: `org/name`, `org/name@revision`, a folder or a GGUF file; else BadSource."""
     path = os.path.expanduser(text)
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
-        if revision:
-            raise BadSource(f"{text} is on this machine and has no revision {revision}.")
         return Source(os.path.realpath(path))
     if os.path.isfile(path):
         raise BadSource(
@@ -94,16 +92,16 @@ def read_source(text: str, revision: str | None = None) -> Source:
         raise BadSource(f"There is no file {text}. Name a GGUF file or a folder here, or a Hub repository.")
     if text.startswith(("/", ".", "~")) or text.partition("@")[0].count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
-    repo, at, inline = text.partition("@")
-    if at and (not inline or ".." in inline or inline.startswith("/")):  # git's rules: it becomes a path
+    repo, at, revision = text.partition("@")
+    if at and (
+        not revision or ".." in revision or revision.startswith("/")
+    ):  # git's rules: it becomes a path
         raise BadSource(
             f"{text} names no revision after the @. Name a branch, tag or commit, or leave it out."
         )
-    if inline and revision and inline != revision:
-        raise BadSource(f"{text} names revision {inline}, --revision names {revision}. Give one of them.")
     if not _is_repository(repo):
         raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
-    return Source(repo, inline or revision)
+    return Source(repo, revision or None)
 
 
 def _is_repository(repo: str) -> bool:

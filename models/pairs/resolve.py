@@ -1,4 +1,4 @@
-"""From the user's arguments (a pair, a target, a draft, a revision) to a PairSpec."""
+"""From the user's arguments (a pair, a target, a draft) to a PairSpec."""
 
 import os
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ def resolve(
     name: str | None = None,
     target: str | None = None,
     draft: str | None = None,
-    revision: str | None = None,
     draft_head: int | None = None,
     drafters: Sequence[str] = (),
 ) -> PairSpec:
@@ -25,7 +24,6 @@ def resolve(
 
     Args:
         draft: Hub repository, folder, or `none`; with `name` it replaces the pair's own draft.
-        revision: the target's. A draft's is written `org/name@revision`.
         draft_head: how many of the most frequent tokens the draft chooses among; None: all.
         drafters: folders of drafters, one of a kind; a folder with a whole model is the draft.
 
@@ -34,8 +32,6 @@ def resolve(
         BadSource: the arguments conflict, or one is neither a folder nor a repository name.
         ModelsError: a drafter's folder is incomplete or broken.
     """
-    if revision is not None and not revision.strip():
-        raise BadSource("--revision is empty. Name a branch, tag or commit, or leave it out.")
     if draft_head is not None and draft_head < 1:
         raise BadSource(f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all.")
     heads = by_kind(map(drafter_source, drafters))
@@ -45,24 +41,18 @@ def resolve(
         draft = str(model)
     if target is None:
         spec = (default_pair() if name is None else find(name)).spec
-        if revision is not None:
-            if spec.target.is_local:
-                raise BadSource(
-                    f"The pair {spec.name} does not come from the Hub and has no revision {revision}."
-                )
-            spec = replace(spec, target=replace(spec.target, revision=revision))
         spec = spec if draft is None else replace(spec, draft=_draft(draft))
     elif name is not None:
         raise BadSource(f"Name a pair ({name}) or give --target ({target}), not both.")
     elif target in [pair.name for pair in all_pairs()] and not os.path.exists(target):
         raise BadSource(f"{target} is the name of a pair. Give it without --target.")
     else:
-        spec = _from_sources(target, draft or "none", revision)
+        spec = _from_sources(target, draft or "none")
     return replace(spec, draft_head=draft_head, drafters=tuple(heads.values()))
 
 
-def _from_sources(target: str, draft: str, revision: str | None) -> PairSpec:
-    source = read_source(target, revision)
+def _from_sources(target: str, draft: str) -> PairSpec:
+    source = read_source(target)
     return PairSpec(Path(source.repo).name.removesuffix(".gguf"), source, _draft(draft))
 
 
@@ -73,5 +63,5 @@ def _draft(text: str) -> Source | None:
 def target_spec(text: str) -> PairSpec:
     """A target without a draft: the target of a pair by name, or a repository, folder or GGUF file."""
     if "/" in text or os.path.exists(text):
-        return _from_sources(text, "none", None)
+        return _from_sources(text, "none")
     return replace(find(text).spec, draft=None)

@@ -12,7 +12,7 @@ import pytest
 
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, fitting_draft
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.resolve import resolve
@@ -76,14 +76,12 @@ def test_a_pair_is_found_by_its_name_and_nothing_named_is_the_builtin_one() -> N
         assert resolve(pair.name.upper()) == pair.spec
 
 
-def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path: Path) -> None:
+def test_a_source_names_its_revision_and_a_draft_replaces_the_pair_s_own(tmp_path: Path) -> None:
     mixed = resolve(target=str(tmp_path), draft="org/draft@v1")
     assert mixed.target == Source(str(tmp_path)) and mixed.target.is_local
     assert mixed.draft == Source("org/draft", "v1")
-    spec = resolve(target="org/name", draft="org/draft", revision="v2")
-    assert spec.target.revision == "v2" and spec.draft == Source("org/draft")
-    named = resolve("qwen3-8b", revision="v2")
-    assert named == replace(find("qwen3-8b").spec, target=Source(named.target.repo, "v2"))
+    spec = resolve(target="org/name@v2", draft="org/draft")
+    assert spec.target == Source("org/name", "v2") and spec.draft == Source("org/draft")
     assert resolve("qwen3-8b", draft="none").draft is None
     assert resolve(target="org/name") == resolve(target="org/name", draft="none")
     assert resolve("qwen3-8b", draft="org/other").draft == Source("org/other")
@@ -96,11 +94,6 @@ def test_a_revision_is_the_target_s_and_a_draft_replaces_the_pair_s_own(tmp_path
         ({"name": "quen3-8b"}, "There is no pair 'quen3-8b'. Did you mean qwen3-8b"),
         ({"name": "org/name"}, "--target org/name --draft"),
         ({"name": "qwen3-8b", "target": "org/name"}, "not both"),
-        ({"target": "org/name@a", "revision": "b"}, "names revision a, --revision names b"),
-        ({"target": "/", "revision": "b"}, "has no revision"),
-        ({"name": "builtin", "revision": "b"}, "does not come from the Hub"),
-        ({"name": "qwen3-8b", "revision": ""}, "--revision is empty"),
-        ({"target": "org/name", "draft": "none", "revision": " "}, "--revision is empty"),
         ({"draft_head": 0}, "The draft head is 0 tokens; give at least 1"),
         ({"target": "smollm2-135m"}, "smollm2-135m is the name of a pair. Give it without --target"),
     ],
