@@ -1,16 +1,11 @@
 """`tune`: measure what rounds cost here, and which draft lengths are best."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from app.commands import arguments as args
-from app.shell.machine import circumstances, device_name
+from app.shell.machine import circumstances
 from app.shell.output import data, json_data
 from app.shell.tables import print_table
 
-EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --plot costs.svg"
+EXAMPLE = "\b\nExamples:\n  mlx-spec tune\n  mlx-spec tune qwen3-8b --json"
 
 
 @args.with_flags()
@@ -18,7 +13,6 @@ def command(
     *,
     pair: args.PairArguments,
     json: args.Json = False,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
 ) -> None:
     """Measure what rounds cost on this machine.
 
@@ -26,20 +20,12 @@ def command(
     itself at a pair's first use; run it again if the machine was busy then. It replaces what the pair has
     learned. Ctrl+C ends the measuring early.
     """
-    from app.compare.export import check_file
-    from app.compare.plots import SUFFIXES
-    from app.compare.tune import as_json, draw, tables
+    from app.compare.tune import as_json, tables
 
-    if plot is not None:
-        check_file("--plot", plot, SUFFIXES)
     loaded = args.loaded_pair(pair.chosen())
     calibration = args.measured(loaded)
-    try:
-        if json:
-            json_data({**as_json(calibration), "pair": loaded.spec.as_json(), **circumstances()})
-            return
-        for part in tables(calibration):
-            data(part) if isinstance(part, str) else print_table(part)
-    finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
-        if plot is not None:
-            draw(plot, calibration, f"{loaded.spec.name}: what a round costs\n{device_name()}")
+    if json:
+        json_data({**as_json(calibration), "pair": loaded.spec.as_json(), **circumstances()})
+        return
+    for part in tables(calibration):
+        data(part) if isinstance(part, str) else print_table(part)

@@ -62,18 +62,18 @@ def draw(file: Path, record: Record) -> None:
     note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
     place, *others = record.drafting
     if others:
-        figure, axes = new_figure((8, 5), title)
+        figure, axes = _figure((8, 5), title)
         _draw_lines(axes, record)
         axes.legend(frameon=False, fontsize=9)
-        label_axes(axes, f"draft length (0: plain decoding)\n{note}", f"{SPEED}, median of the repeats")
+        _label(axes, f"draft length (0: plain decoding)\n{note}", f"{SPEED}, median of the repeats")
     else:
         groups = list(record.categories(place).items())
         if len(groups) > 1:
             groups.append(("all", record.comparison(place)))
-        figure, axes = new_figure((8, 1.9 + 0.62 * len(groups)), title)
+        figure, axes = _figure((8, 1.9 + 0.62 * len(groups)), title)
         _draw_bars(axes, groups)
         figure.legend(loc="outside upper right", ncols=2, frameon=False, fontsize=9)
-        label_axes(axes, f"{SPEED}, median of the repeats\n{note}, {record.settings[place].label}")
+        _label(axes, f"{SPEED}, median of the repeats\n{note}, {record.settings[place].label}")
     write_picture(figure, file)
 
 
@@ -113,7 +113,7 @@ def _draw_lines(axes: "Axes", record: Record) -> None:
     axes.set_ylim(bottom=0)
 
 
-def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
+def _figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]:
     """An empty figure with its title; `size` in inches."""
     from matplotlib.figure import Figure
 
@@ -124,7 +124,7 @@ def new_figure(size: tuple[float, float], title: str) -> tuple["Figure", "Axes"]
     return figure, axes
 
 
-def label_axes(axes: "Axes", across: str, up: str = "") -> None:
+def _label(axes: "Axes", across: str, up: str = "") -> None:
     axes.set_xlabel(_wrapped(across), fontsize=9, color="0.3", parse_math=False)
     axes.set_ylabel(up, fontsize=9, color="0.3")
 

@@ -1,10 +1,8 @@
 """What `tune` reports: the cost curve, the best lengths, where drafting stops paying."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.shell.named_file import write_picture
 from app.shell.tables import plain_table
 
 if TYPE_CHECKING:
@@ -78,26 +76,6 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
         cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)
         grid.add_row(f"{rows[0]['acceptance']:.0%}", *cells)
     yield grid
-
-
-def draw(file: Path, calibration: "Calibration", title: str) -> None:
-    """Plot the cost of target passes and of whole rounds by rows per pass."""
-    from app.compare.plots import GREEN, GREY, label_axes, new_figure
-
-    figure, axes = new_figure((7, 4.5), title)
-    for context, color in zip(calibration.contexts, ("#4b6a88", GREY), strict=False):
-        passes = calibration.verifying(context)
-        label = f"target pass, {context} tokens in the context"
-        axes.plot(list(passes), [s * 1000 for s in passes.values()], "o-", color=color, ms=4, label=label)
-    found = calibration.costs()
-    if found.longest("model"):
-        seconds = found.curve("model", found.longest("model"), calibration.near)
-        rows = range(1, len(seconds) + 1)
-        axes.plot(rows, seconds * 1000, "o-", color=GREEN, ms=4, label="round with the draft model")
-    axes.set_ylim(bottom=0)
-    label_axes(axes, "rows: the last token and those drafted", "milliseconds")
-    axes.legend(frameon=False, fontsize=9)
-    write_picture(figure, file)
 
 
 def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
