@@ -98,7 +98,7 @@ class Session:
             begun = f"{thought_marks(tokenizer)[1]}\n\n{begun}"
         if begun:
             reader.add([Piece(opened + begun, "plain")])
-        begun_ids = self._encode(begun)
+        begun_ids = self._encode_after(ids, begun)
         ids += begun_ids
         text = AnswerText(
             self._decode,
@@ -210,6 +210,12 @@ class Session:
 
     def _encode(self, text: str) -> list[int]:
         return list(self._pair.tokenizer.encode(text, add_special_tokens=False))
+
+    def _encode_after(self, ids: Sequence[int], text: str) -> list[int]:
+        """The tokens of a text that goes on from others: some tokenizers put a space before a text alone."""
+        last = self._decode(ids[-1:])
+        before, both = self._encode(last), self._encode(last + text)
+        return both[len(before) :] if both[: len(before)] == before else self._encode(text)
 
     def _decode(self, ids: Sequence[int]) -> str:
         return self._pair.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)

@@ -18,6 +18,7 @@ from app.engine.thinking import thought_of
 from mlx_spec.types import Options
 from tests.app.engine.families import FAMILIES
 from tests.app.scripted_pair import scripted_session
+from tests.models.load.tokenizer_kinds import spaced
 from tests.models.tiny_models import make_tokenizer
 
 if TYPE_CHECKING:
@@ -223,6 +224,23 @@ def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made:
         Piece("b", "plain")
     ]
     assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
+
+
+@pytest.mark.parametrize("opening", ["answer\n", "answer:", "</s>"])
+def test_an_answer_that_is_begun_reads_as_one_text_with_the_prompt(tmp_path: Path, opening: str) -> None:
+    from mlx_lm.tokenizer_utils import load
+
+    folder = spaced(tmp_path / "puts a space before every text")
+    template = "{% for m in messages %}<s>{{ m.content }}</s>{% endfor %}{{ " + repr(opening) + " }}"
+    (folder / "chat_template.jinja").write_text(template)
+    tokenizer = load(folder)
+    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
+    for begun in ("the small", " ahead", "\n", "größe"):
+        list(session.answer(Answer(0, (USER,), Options(max_tokens=1), begun=begun)))
+        said = f"<s>{USER['content']}</s>{opening}{begun}"
+        assert tokenizer.decode(engine.prompts[-1]) == tokenizer.decode(
+            tokenizer.encode(said, add_special_tokens=False)
+        )
 
 
 @pytest.mark.parametrize(("family", "said", "wanted"), SAID)
