@@ -72,7 +72,10 @@ def _templated(
     tokenizer: "TokenizerWrapper", messages: Sequence[Message], tools: Sequence[dict[str, Any]]
 ) -> list[int]:
     if not tokenizer.has_chat_template:
-        raise BadInput("This model has no chat template, so it cannot chat. Use `generate --raw`.")
+        raise BadInput(
+            "This model has no chat template, so it cannot chat. It continues texts: --raw does it on the "
+            "command line, /v1/completions on a server."
+        )
     has_channels = ANALYSIS in str(tokenizer.chat_template)
     if has_channels:  # its template fails at a tool without a description
         tools = [{**tool, "function": {"description": "", **tool["function"]}} for tool in tools]

@@ -15,6 +15,7 @@ from app.engine.events import Piece, TextAdded, TurnEnded, text_of
 from app.engine.message import Message
 from app.engine.protocol import Answer
 from app.engine.thinking import thought_of
+from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from tests.app.engine.families import FAMILIES
 from tests.app.scripted_pair import scripted_session
@@ -241,6 +242,13 @@ def test_an_answer_that_is_begun_reads_as_one_text_with_the_prompt(tmp_path: Pat
         assert tokenizer.decode(engine.prompts[-1]) == tokenizer.decode(
             tokenizer.encode(said, add_special_tokens=False)
         )
+
+
+def test_a_model_without_a_chat_template_names_what_continues_its_texts(tmp_path: Path) -> None:
+    from mlx_lm.tokenizer_utils import load
+
+    with pytest.raises(BadInput, match=r"--raw.*/v1/completions"):
+        chat_ids(load(spaced(tmp_path / "no template")), [USER], 100)
 
 
 @pytest.mark.parametrize(("family", "said", "wanted"), SAID)
