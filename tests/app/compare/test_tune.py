@@ -144,7 +144,6 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
 
     monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
     monkeypatch.setattr(Calibration, "_timed", pressed)
-    monkeypatch.setattr(measuring, "BETWEEN", 1)
     assert main(["tune", *tiny_pair.arguments]) == 0
     printed = capsys.readouterr()
     assert "Measuring was cut short" in printed.err
