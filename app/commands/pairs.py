@@ -9,16 +9,7 @@ import typer
 from app.chat.pair_facts import NO_FILES, NOT_VERIFIED, drafter_row
 from app.commands import arguments as args
 from app.shell.errors import BadInput
-from app.shell.expected_speed import (
-    ASK,
-    IN_BRACKETS,
-    SOURCE,
-    as_json,
-    chosen_chip,
-    sentence,
-    why_none,
-    with_range,
-)
+from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, why_none, with_range
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
@@ -94,7 +85,7 @@ def show(
     if known is None:
         data(f"{why_none()} {ASK}")
     elif expected := expect(pair, known):
-        data(f"{sentence(pair, expected)}\n{IN_BRACKETS}")
+        data("\n".join(lines(pair, expected)))
     else:
         data(f"No speed is predicted: we do not know {pair.name}'s layers or format.")
     data("\n".join([*_may_draft(pair, ranked), *map(one_line, notes)]))

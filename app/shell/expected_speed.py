@@ -1,5 +1,6 @@
 """The roofline's prediction of a pair's speed on a Mac, in words and as JSON."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -9,10 +10,6 @@ from models.speed.chips import Chip, find_chip
 from models.speed.roofline import CONTEXT, Expectation, expect
 
 ASK = 'Name a chip to see one: --chip "M4 Pro".'
-IN_BRACKETS = (
-    f"  {CONTEXT} tokens into a chat. In brackets: four of five published speeds are this close to their "
-    "predictions."
-)
 SOURCE = "predicted from speeds that others published (docs/roofline.md), not measured"
 
 
@@ -26,6 +23,21 @@ def why_none() -> str:
     if name := machine.chip_name():
         return f"No speed is predicted: we do not know the chip {name}."
     return "No speed is predicted: this machine is no Mac."
+
+
+def lines(pair: Pair, expected: Expectation) -> Iterator[str]:
+    """A prediction, and what the draft model gains by kind of text."""
+    yield sentence(pair, expected)
+    yield (
+        f"  {CONTEXT} tokens into a chat. In brackets: four of five published speeds are this close to "
+        "their predictions."
+    )
+    for known in expected.categories:
+        text = "" if known.category == "not said" else f"{known.category}: "
+        length = f"{known.length} drafted per round" if known.length else "no gain from drafting is predicted"
+        yield (
+            f"  {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, {length} ({known.source})"
+        )
 
 
 def sentence(pair: Pair, expected: Expectation) -> str:

@@ -65,6 +65,16 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A published acceptance rate: the chance that a drafted token is accepted if all before it were."""
+
+    family: str
+    category: str
+    rate: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptanceRange:
     """Acceptance rates of a family; `published` is False if none are known, then those of all others."""
 
@@ -72,6 +82,17 @@ class AcceptanceRange:
     middle: float
     high: float
     published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """The prediction for one kind of text with a published acceptance."""
+
+    category: str
+    acceptance: float
+    drafted: float
+    length: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +112,7 @@ class Expectation:
     drafted_range: tuple[float, float]
     length: int
     acceptance: AcceptanceRange
+    categories: tuple[Category, ...]
 
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
@@ -102,13 +124,18 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
     plain = 1 / pass_seconds(target, chip)
     plain_range = _around(plain, _table("fitted")["plain_error"])
     if draft is None:  # the gain from lookup is not predicted
-        return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate)
+        return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     within = plain_range
     if length:
         lowest, highest = (_best(target, draft, chip, r)[0] for r in (rate.low, rate.high))
         within = drafted_range(plain, drafted, lowest, highest)
-    return Expectation(chip, plain, plain_range, drafted, within, length, rate)
+    categories = tuple(
+        Category(a.category, a.rate, *_best(target, draft, chip, a.rate), a.source)
+        for a in all_acceptances()
+        if a.family == pair.family
+    )
+    return Expectation(chip, plain, plain_range, drafted, within, length, rate, categories)
 
 
 def model_of(source: Source, quantization: str) -> Model | None:
@@ -199,8 +226,8 @@ def _on_line(xs: list[float], ys: list[float], x: float) -> float:
 
 def acceptance_of(family: str) -> AcceptanceRange:
     """The range of a family's published rates, or without any, of all families but the built-in pair's."""
-    own = [rate for of, rate in acceptances() if of == family]
-    rates = own or [rate for of, rate in acceptances() if of != BUILTIN_PAIR]
+    own = [a.rate for a in all_acceptances() if a.family == family]
+    rates = own or [a.rate for a in all_acceptances() if a.family != BUILTIN_PAIR]
     return AcceptanceRange(min(rates), median(rates), max(rates), bool(own))
 
 
@@ -224,10 +251,10 @@ def rate_of_tokens(tokens: float, length: int) -> float:
 
 
 @cache
-def acceptances() -> list[tuple[str, float]]:
-    """The published rates with their families, converted from shares of the answer and accepted tokens per
-    round. A rate is the chance that a drafted token is accepted if all before it were."""
-    return [(table["family"], _rate(table)) for table in _table("roofline")["acceptance"]]
+def all_acceptances() -> tuple[Acceptance, ...]:
+    """The rates of roofline.toml, converted from shares of the answer and accepted tokens per round."""
+    tables = _table("roofline")["acceptance"]
+    return tuple(Acceptance(t["family"], t["category"], _rate(t), t["source"]) for t in tables)
 
 
 def _rate(table: dict[str, Any]) -> float:
