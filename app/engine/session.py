@@ -98,7 +98,7 @@ class Session:
             begun = f"{thought_marks(tokenizer)[1]}\n\n{begun}"
         if begun:
             reader.add([Piece(opened + begun, "plain")])
-        begun_ids = self._encode_after(ids, begun)
+        begun_ids = self._encode_after(ids, begun) if begun else []
         ids += begun_ids
         text = AnswerText(
             self._decode,
