@@ -92,14 +92,15 @@ class Checkpoint:
 
     def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
         """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""
+        # mlx-lm has merged the end tokens of generation_config.json into `config`.
+        ends = config.get("eos_token_id")
+        given = ends if isinstance(ends, list) else [] if ends is None else [ends]
+        if odd := [end for end in given if type(end) is not int]:
+            raise BrokenFiles(f"The end token in {self.path} is {odd[0]!r}, which is no id. Fetch it again.")
         try:
-            # mlx-lm has merged the end tokens of generation_config.json into `config`.
-            tokenizer = load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=config.get("eos_token_id"))
+            return load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=ends)
         except Exception as error:
             raise tokenizer_trouble(self.path, error) from error
-        if odd := [end for end in tokenizer.eos_token_ids if type(end) is not int]:
-            raise BrokenFiles(f"The end token in {self.path} is {odd[0]!r}, which is no id. Fetch it again.")
-        return tokenizer
 
 
 def on_cpu() -> bool:

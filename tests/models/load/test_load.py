@@ -130,8 +130,14 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     edit(pair[0] / "generation_config.json", eos_token_id=[7, 9])
 
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
-    edit(pair[0] / "generation_config.json", eos_token_id="x")
-    with pytest.raises(BrokenFiles, match="The end token in .*target is 'x', which is no id"):
+
+
+@pytest.mark.parametrize(("end", "shown"), [("365", "'365'"), (1.0, "1.0"), ([7, [9]], r"\[9\]")])
+def test_an_end_of_text_that_is_no_id_is_shown_as_it_is(
+    pair: tuple[Path, Path], end: Any, shown: str
+) -> None:
+    edit(pair[0] / "generation_config.json", eos_token_id=end)
+    with pytest.raises(BrokenFiles, match=f"The end token in .*target is {shown}, which is no id"):
         load(spec_of(*pair))
 
 
