@@ -43,7 +43,8 @@ class UnevenMachine:
         return 1 + 0.09 * k + STEP * k * (drafter == "eagle")
 
     def generate(self, text: Sequence[int], options: Options) -> Iterator[Round]:
-        """Rounds of the kind that was asked for; the first is not steady."""
+        """Rounds of the kind that was asked for. The first is not steady, of plain ones the first three:
+        others are in flight."""
         k = options.draft_length or 0
         for i in range(9):
             begun = self.now
@@ -52,4 +53,4 @@ class UnevenMachine:
                 part = min(left, self.plain / 10)
                 slow = bisect(self._changes, self.now) % 2
                 self.now, left = self.now + part * (SLOWER if slow else 1), left - part
-            yield Round((1,) * k, 0, (1,), options.drafter, self.now - begun, steady=i > 0)
+            yield Round((1,) * k, 0, (1,), options.drafter, self.now - begun, steady=i > (0 if k else 2))
