@@ -122,17 +122,20 @@ class PullQueue:
         if job is not None and job.unfinished:
             return job
         self.jobs = [job for job in self.jobs if job.pair != pair] + [PullJob(pair)]
-        self.advance()
+        self._start_next()
         return self.jobs[-1]
 
     def advance(self) -> list[PullJob]:
         """Start the next download if none runs; return the jobs that ended since the last call."""
-        if not any(job.state == "running" for job in self.jobs) and self.unfinished:
-            self.unfinished[0].start()
+        self._start_next()
         ended = [job for job in self.jobs if not job.unfinished and job not in self._reported]
         self._reported.update(ended)
-        self._keep()
         return ended
+
+    def _start_next(self) -> None:
+        if not any(job.state == "running" for job in self.jobs) and self.unfinished:
+            self.unfinished[0].start()
+        self._keep()
 
     def cancel(self, pair: PairSpec | None) -> PullJob | None:
         """Cancel this pair's download, else the one that runs, else one that waits or was paused."""

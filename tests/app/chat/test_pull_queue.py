@@ -1,6 +1,7 @@
 """The queue of downloads, without a screen: the jobs kept for the next start, and which program gets them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,16 @@ def test_downloads_go_on_where_their_list_cannot_be_written(tmp_path: Path) -> N
     job = queue.add(find("builtin").spec)
     job.wait()
     assert queue.advance() == [job] and job.state == "done"
+    queue.end()
+
+
+def test_a_download_that_ended_before_another_was_asked_for_is_told_all_the_same(tmp_path: Path) -> None:
+    queue = PullQueue(tmp_path)
+    first = queue.add(find("builtin").spec)
+    first.wait()
+    second = queue.add(replace(first.pair, name="another"))
+    second.wait()
+    assert queue.advance() == [first, second]
     queue.end()
 
 
