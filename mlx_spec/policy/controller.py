@@ -14,7 +14,7 @@ import numpy as np
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import SHARE, START, Budget
-from mlx_spec.policy.costs import PLAIN, Costs, RoundCost
+from mlx_spec.policy.costs import PLAIN, Costs
 from mlx_spec.policy.plan import Policy
 from mlx_spec.policy.value import STAKE, Value
 from mlx_spec.types import MAX_DRAFT_LENGTH, Round
@@ -87,7 +87,7 @@ class Controller(Policy):
             self._others[texts] = Controller(self.costs.together(texts), texts)
         other = self._others[texts]
         other.acceptance, other.budget = self.acceptance, self._batches
-        other._fixed = _fixed(self.costs.plain, other.costs.plain, texts)
+        other._fixed = _fixed(self.costs, other.costs, texts)
         return other
 
     def begin(self, texts: Collection[int]) -> None:
@@ -277,8 +277,8 @@ class Controller(Policy):
             self.reading[candidate.drafter], self._last_reading[candidate.drafter] = min(took, before), took
 
 
-def _fixed(one: RoundCost | None, plain: RoundCost | None, texts: int) -> float:
+def _fixed(one: Costs, all_of: Costs, texts: int) -> float:
     """The share of a plain round of `texts` texts that one text takes as well, if time grows linearly."""
-    if one is None or plain is None:
+    if one.plain is None or all_of.plain is None:
         return 1.0
-    return min(1.0, max(0.0, (texts * one.at(0) / plain.at(0) - 1) / (texts - 1)))
+    return min(1.0, max(0.0, (texts * one.of(PLAIN, 0) / all_of.of(PLAIN, 0) - 1) / (texts - 1)))

@@ -1,6 +1,8 @@
-"""Round times: seconds by drafter, draft length and context length, each an average of its readings.
+"""Round times: seconds by drafter, draft length and context length.
 
-Each kind of round is linear in the context length. Draft lengths that never ran are interpolated.
+Each kind of round is linear in the context length. Draft lengths that never ran are interpolated. A factor per
+drafter follows its readings by a Kalman filter: the machine's speed, which all of them share, changes faster
+than what a drafter costs beside plain rounds (Kalman 1960).
 """
 
 import math
@@ -32,8 +34,13 @@ SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
 """Standard deviations of an outlier. One may be due to another program; a second one is believed."""
-ALONG = 0.8
-"""Share of a correction that applies to all draft lengths of the drafter."""
+BEGIN, APART = 4.0, 1 / 4
+"""Variances of the machine's speed and of a drafter's factor beside it at the start. These variances and
+those below are of logarithms and in units of one reading's noise."""
+MACHINE, DRAFTER = 1 / 16, 1 / 256
+"""Variances that a reading's time adds: to all factors together, to the factor of the drafter read."""
+CHANGED = 1 / 32
+"""Share of a believed surprise that may be the drafter's own, not the machine's."""
 
 
 Surprise = Literal["none", "gross", "believed"]
@@ -49,8 +56,6 @@ class RoundCost:
     """Seconds added per token in the context."""
     seen: int = MEASURED
     """Its weight in readings; 0: a guess."""
-    surprise: float = field(default=0.0, compare=False)
-    """Logarithm of the last reading over the expected time."""
 
     def at(self, length: int) -> float:
         """Seconds with `length` tokens in the context."""
@@ -70,10 +75,12 @@ class Costs:
     """By drafter and draft length, as far as known."""
     noise: float = field(default=NOISE, compare=False)
     """Standard deviation of the logarithm of a reading."""
-    _scale: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
-    """By drafter: a factor on all its costs in `rounds`."""
-    _recent: set[str] = field(default_factory=set, repr=False, compare=False)
-    """Drafters timed since a plain round last took the expected time."""
+    _factors: dict[str, float] = field(default_factory=lambda: {PLAIN: 0.0}, repr=False, compare=False)
+    """Logarithms of factors on the costs of plain rounds and of each drafter that was read."""
+    _joint: list[list[float]] = field(default_factory=lambda: [[BEGIN]], repr=False, compare=False)
+    """Their covariances, in the same order."""
+    _surprises: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """By drafter: its last reading over the expected time, in standard deviations."""
 
     def curve(self, drafter: str, limit: int, length: int = 0) -> np.ndarray:
         """[lengths], seconds of rounds that draft 0, 1, ... tokens with `length` tokens in the context.
@@ -81,11 +88,11 @@ class Costs:
         Up to `limit`, or one past the longest known, extrapolated from plain rounds and the longest.
         """
         assert self.plain is not None, "plain rounds come first"
-        plain, known = self.plain.at(length), self.rounds.get(drafter) if drafter != PLAIN else {}
+        plain, known = self.of(PLAIN, 0, length), self.rounds.get(drafter) if drafter != PLAIN else {}
         if not known:
             return plain * np.array([1.0, 1 + FIRST_STEP * (drafter != PLAIN)][: limit + 1])
-        lengths, scale = sorted(known), self._scale.get(drafter, 1.0)
-        seconds = [known[k].at(length) * scale for k in lengths]
+        lengths, factor = sorted(known), self._factor(drafter)
+        seconds = [known[k].at(length) * factor for k in lengths]
         beyond = max(seconds[-1] + (seconds[-1] - plain) / lengths[-1], plain)
         points, curve = [0, *lengths, lengths[-1] + 1], np.array([plain, *seconds, beyond])
         return np.interp(np.arange(min(limit, points[-1]) + 1), points, curve)
@@ -94,7 +101,7 @@ class Costs:
         """Seconds of a round; k is at most one more than the longest known."""
         known = self.plain if drafter == PLAIN else self.rounds.get(drafter, {}).get(k)
         if known:
-            return known.at(length) * self._scale.get(drafter, 1.0)
+            return known.at(length) * self._factor(drafter)
         return float(self.curve(drafter, k, length)[k])
 
     def longest(self, drafter: str) -> int:
@@ -108,52 +115,78 @@ class Costs:
     def doubt(self, drafter: str, k: int) -> float:
         """Relative standard deviation of a round's time over a plain round's."""
         known = self.rounds.get(drafter, {}).get(k)
-        seen = known.seen if known else 0
-        return self.noise * math.sqrt(1 / max(1, self.plain.seen if self.plain else 0) + 1 / max(1, seen))
+        apart, joint = APART, self._joint
+        if drafter in self._factors:
+            i = self._index(drafter)
+            apart = joint[i][i] + joint[0][0] - 2 * joint[i][0]
+        return self.noise * math.sqrt(apart + 1 / max(1, known.seen if known else 0))
 
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> Surprise:
-        """Learn from a steady round. An outlier is believed when the next reading agrees."""
+        """Learn from a steady round. An outlier is believed when the drafter's next reading agrees."""
         if self.plain is None:
             if not k:
                 self.plain = RoundCost(seconds, seen=1)
             return "none"
+        name = drafter if k else PLAIN
         cost = self._known(drafter, k) if k else self.plain
         if cost is None:
             return "none"
-        expected = cost.at(length) * (self._scale.get(drafter, 1.0) if k else 1.0)
-        surprise, before = math.log(seconds / expected), cost.surprise
-        bound, cost.surprise = GROSS * self.noise, surprise
-        if believed := min(surprise, before) > bound or max(surprise, before) < -bound:
-            cost.seen, step = 1, surprise
+        i, joint = self._index(name), self._joint
+        surprise = math.log(seconds / cost.at(length)) - self._factors[name]
+        self._loosen(MACHINE, i, DRAFTER if i else 0.0)
+        own = 1 / max(1, cost.seen) if i else 0.0
+        deviation = self.noise * math.sqrt(joint[i][i] + own + 1)
+        before, now = self._surprises.get(name, 0.0), surprise / deviation
+        self._surprises[name] = now
+        if believed := min(now, before) > GROSS or max(now, before) < -GROSS:
+            change = (surprise / self.noise) ** 2
+            self._loosen(change, i, change * CHANGED)
+            cost.seen = 1
         else:
-            cost.seen, usual = min(cost.seen + 1, LASTING), max(-bound, min(surprise, bound))
-            step = usual / cost.seen
-            self.noise += (TO_DEVIATION * abs(usual) - self.noise) / SPREAD_OVER
-        self._move(cost, drafter if k else PLAIN, math.exp(step))
-        return "believed" if believed else "gross" if abs(surprise) > bound else "none"
+            usual = max(-GROSS, min(now, GROSS))
+            self.noise *= 1 + (TO_DEVIATION * abs(usual) - 1) / SPREAD_OVER
+            surprise, cost.seen = usual * deviation, min(cost.seen + 1, LASTING)
+        self._correct(i, own, surprise, cost)
+        return "believed" if believed else "gross" if abs(now) > GROSS else "none"
 
     def _known(self, drafter: str, k: int) -> RoundCost | None:
         """None for a new kind of round: its first one only makes the entry, as it may have compiled."""
         known = self.rounds.setdefault(drafter, {})
         if k not in known and k <= self.longest(drafter) + 1:
-            near, far = (self.of(drafter, k, at) / self._scale.get(drafter, 1.0) for at in (0, FAR))
+            near, far = (self.of(drafter, k, at) / self._factor(drafter) for at in (0, FAR))
             known[k] = RoundCost(near, max(0.0, far - near) / FAR, seen=0)
             return None
         return known.get(k)
 
-    def _move(self, cost: RoundCost, drafter: str, factor: float) -> None:
-        """Scale a cost, and the drafter's other lengths mostly. With plain rounds, which show the machine's
-        speed, all drafters are scaled that were not timed since."""
-        own = factor ** (1 - ALONG) if drafter != PLAIN else factor
-        cost.seconds, cost.growth = cost.seconds * own, cost.growth * own
-        if drafter != PLAIN:
-            self._recent.add(drafter)
-            self._scale[drafter] = self._scale.get(drafter, 1.0) * factor / own
-            return
-        for idle in self.rounds.keys() - self._recent:
-            self._scale[idle] = self._scale.get(idle, 1.0) * factor
-        if abs(cost.surprise) < self.noise:
-            self._recent.clear()
+    def _factor(self, drafter: str) -> float:
+        """A drafter that was not read yet has plain rounds' factor."""
+        return math.exp(self._factors.get(drafter, self._factors[PLAIN]))
+
+    def _index(self, drafter: str) -> int:
+        """The drafter's place among the factors; makes one."""
+        if drafter not in self._factors:
+            self._factors[drafter] = self._factors[PLAIN]
+            for row in self._joint:
+                row.append(row[0])
+            self._joint.append([*self._joint[0][:-1], self._joint[0][0] + APART])
+        return list(self._factors).index(drafter)
+
+    def _loosen(self, shared: float, i: int, own: float) -> None:
+        """Add to the variance of all factors together, and to that of the i-th."""
+        for row in self._joint:
+            row[:] = [each + shared for each in row]
+        self._joint[i][i] += own
+
+    def _correct(self, i: int, own: float, surprise: float, cost: RoundCost) -> None:
+        """Share a surprise of the i-th factor's drafter among the factors and the cost of the one length, by
+        their variances (Kalman 1960)."""
+        toward, total = list(self._joint[i]), self._joint[i][i] + own + 1
+        for j, name in enumerate(self._factors):
+            gain = toward[j] / total
+            self._factors[name] += gain * surprise
+            self._joint[j] = [each - gain * to for each, to in zip(self._joint[j], toward, strict=True)]
+        moved = math.exp(own / total * surprise)
+        cost.seconds, cost.growth = cost.seconds * moved, cost.growth * moved
 
     def together(self, texts: int) -> "Costs":
         """Estimated costs of rounds of `texts` texts, from those of one text.
@@ -165,7 +198,7 @@ class Costs:
         if self.plain is None:
             return Costs()
         longest = max((self.longest(name) for name in self.rounds), default=0)
-        passes = [self.plain.at(0)] + [
+        passes = [self.of(PLAIN, 0)] + [
             min(self.of(name, k) for name in self.rounds if k <= self.longest(name))
             for k in range(1, longest + 1)
         ]
@@ -175,7 +208,7 @@ class Costs:
         def pass_of(rows: int) -> float:
             return passes[min(rows, len(passes)) - 1] * max(1.0, rows / len(passes))
 
-        grown = self.plain.growth * texts
+        grown = self.plain.growth * self._factor(PLAIN) * texts
         rounds: dict[str, dict[int, RoundCost]] = {}
         for name in self.rounds:
             by = rounds[name] = dict[int, RoundCost]()
@@ -189,10 +222,11 @@ class Costs:
     def as_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them."""
         rounds = {
-            name: {str(k): _values(c.scaled(self._scale.get(name, 1.0))) for k, c in by.items()}
+            name: {str(k): _values(c.scaled(self._factor(name))) for k, c in by.items()}
             for name, by in self.rounds.items()
         }
-        return {"plain": _values(self.plain) if self.plain else None, "rounds": rounds}
+        plain = _values(self.plain.scaled(self._factor(PLAIN))) if self.plain else None
+        return {"plain": plain, "rounds": rounds}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Costs":

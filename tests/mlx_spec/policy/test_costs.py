@@ -32,6 +32,27 @@ def test_a_machine_that_slowed_down_during_drafts_shows_in_the_plain_rounds_afte
     assert relative(costs, 4) == pytest.approx(1.4, rel=0.05)
 
 
+def slowed(costs: Costs, factor: float) -> float:
+    """The draft's cost relative to plain rounds' after the machine slowed down during six drafts."""
+    for _ in range(20):
+        costs.learn(PLAIN, 0, 1.0, 0)
+        costs.learn("model", 4, 1.4, 0)
+    for _ in range(6):
+        costs.learn("model", 4, factor * 1.4, 0)
+    return relative(costs, 4)
+
+
+@pytest.mark.parametrize("factor", [1.1, 1.5, 3.0])
+def test_a_machine_that_slows_down_during_drafts_does_not_make_them_seem_dear(factor: float) -> None:
+    assert slowed(measured(), factor) == pytest.approx(1.4, rel=0.08)
+
+
+def test_a_filter_that_takes_a_slower_machine_for_the_drafter_is_caught(monkeypatch) -> None:
+    monkeypatch.setattr("mlx_spec.policy.costs.CHANGED", 1.0)
+    monkeypatch.setattr("mlx_spec.policy.costs.MACHINE", 0.0)
+    assert slowed(measured(), 1.5) > 1.4 * 1.08
+
+
 def test_what_a_drafter_costs_more_than_was_thought_is_learned_from_rounds_beside_others() -> None:
     costs = measured()
     for _ in range(15):
