@@ -12,7 +12,7 @@ import numpy as np
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
-from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.costs import GUESSED, Costs, RoundCost
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _trees(
                 steps = [_on_line(passes, rows - 1) for rows in drafter.tree_rows(nodes, depth)]
                 wider = sum(steps) / len(steps) / _on_line(passes, 0)
                 more = max(0.0, wide - narrow) + max(0.0, chain.seconds - narrow) * max(0.0, wider - 1)
-                rounds[depth] = RoundCost(chain.seconds + more, chain.growth, seen=1)
+                rounds[depth] = RoundCost(chain.seconds + more, chain.growth, GUESSED)
         yield replace(NO_CANDIDATE, drafter=drafter.name, nodes=nodes).costs_as, rounds
 
 

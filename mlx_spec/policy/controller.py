@@ -185,10 +185,14 @@ class Controller(Policy):
             acceptance.idle(self._idle)
         self._idle = 0
         lengths = [value.best(left, max(self._written, float(AHEAD))) for value in values]
-        paces = [value.pace[k] if k else plain for value, k in zip(values, lengths, strict=True)]
+        doubts = [self.costs.doubt(value.candidate.costs_as, k) for value, k in zip(values, lengths, strict=True)]
+        paces = [
+            value.pace[k] * (1 + doubt) if k else math.inf
+            for value, k, doubt in zip(values, lengths, doubts, strict=True)
+        ]
         first = int(np.argmin(paces))
         value, k = values[first], lengths[first]
-        if k and paces[first] * (1 + self.costs.doubt(value.candidate.costs_as, k)) > plain:
+        if paces[first] > plain:
             k = 0
         if self._since_probe >= self._probe_after and (
             probe := self._next_probe(values, value if k else None, k, left)

@@ -20,6 +20,8 @@ PLAIN = "none"
 """Drafter name of plain rounds."""
 MEASURED = 4
 """Weight of a calibrated cost, in readings."""
+GUESSED = 1
+"""Weight of a cost computed for rounds of which none like it was timed."""
 KEPT = 8
 """The most weight that a saved cost may have, in readings."""
 LASTING = 16
@@ -34,9 +36,9 @@ SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
 """Standard deviations of an outlier. One may be due to another program; a second one is believed."""
-BEGIN, APART = 4.0, 1 / 4
-"""Variances of the machine's speed and of a drafter's factor beside it at the start. These variances and
-those below are of logarithms and in units of one reading's noise."""
+BEGIN, APART, UNTIMED = 4.0, 1 / 4, 16.0
+"""Variances of the machine's speed at the start and of a drafter's factor beside it, where some of its costs
+were timed and where none were. Variances are of logarithms, in units of one reading's noise."""
 MACHINE, DRAFTER = 1 / 16, 1 / 256
 """Variances that a reading's time adds: to all factors together, to the factor of the drafter read."""
 CHANGED = 1 / 32
@@ -115,11 +117,16 @@ class Costs:
     def doubt(self, drafter: str, k: int) -> float:
         """Relative standard deviation of a round's time over a plain round's."""
         known = self.rounds.get(drafter, {}).get(k)
-        apart, joint = APART, self._joint
+        apart, joint = self._apart(drafter), self._joint
         if drafter in self._factors:
             i = self._index(drafter)
             apart = joint[i][i] + joint[0][0] - 2 * joint[i][0]
         return self.noise * math.sqrt(apart + 1 / max(1, known.seen if known else 0))
+
+    def _apart(self, drafter: str) -> float:
+        """Variance of the drafter's factor beside the machine's speed, before it was read."""
+        guessed = all(cost.seen <= GUESSED for cost in self.rounds.get(drafter, {}).values())
+        return UNTIMED if guessed else APART
 
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> Surprise:
         """Learn from a steady round. An outlier is believed when the drafter's next reading agrees."""
@@ -168,7 +175,7 @@ class Costs:
             self._factors[drafter] = self._factors[PLAIN]
             for row in self._joint:
                 row.append(row[0])
-            self._joint.append([*self._joint[0][:-1], self._joint[0][0] + APART])
+            self._joint.append([*self._joint[0][:-1], self._joint[0][0] + self._apart(drafter)])
         return list(self._factors).index(drafter)
 
     def _loosen(self, shared: float, i: int, own: float) -> None:
@@ -216,7 +223,7 @@ class Costs:
                 rows = rows_of(name, k)
                 if texts * rows <= len(passes) or rows > k + 1:
                     seconds = pass_of(texts * rows) + self.of(name, k) - pass_of(rows)
-                    by[k] = RoundCost(seconds, grown, seen=1)
+                    by[k] = RoundCost(seconds, grown, seen=GUESSED if rows > k + 1 else GUESSED + 1)
         return Costs(RoundCost(passes[texts - 1], grown, seen=0), rounds)
 
     def as_json(self) -> dict[str, Any]:
