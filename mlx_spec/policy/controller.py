@@ -1,8 +1,9 @@
 """Chooses drafter and draft length for the most tokens per second, never slower than plain decoding.
 
 It maximises E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its
-wall time (`costs.py`). A draft must beat plain rounds by the uncertainty of both times, and the budget must
-cover its rejection (`budget.py`). Lossless whatever it chooses: it depends on earlier rounds only.
+wall time (`costs.py`). Drafters are compared with each other and with plain rounds by times that are longer by
+their uncertainty, and the budget must cover a draft's rejection (`budget.py`). Lossless whatever it chooses:
+it depends on earlier rounds only.
 """
 
 import math
@@ -185,15 +186,12 @@ class Controller(Policy):
             acceptance.idle(self._idle)
         self._idle = 0
         lengths = [value.best(left, max(self._written, float(AHEAD))) for value in values]
-        doubts = [self.costs.doubt(value.candidate.costs_as, k) for value, k in zip(values, lengths, strict=True)]
         paces = [
-            value.pace[k] * (1 + doubt) if k else math.inf
-            for value, k, doubt in zip(values, lengths, doubts, strict=True)
+            value.pace[k] * (1 + self.costs.doubt(value.candidate.costs_as, k)) if k else math.inf
+            for value, k in zip(values, lengths, strict=True)
         ]
         first = int(np.argmin(paces))
-        value, k = values[first], lengths[first]
-        if paces[first] > plain:
-            k = 0
+        value, k = values[first], lengths[first] if paces[first] <= plain else 0
         if self._since_probe >= self._probe_after and (
             probe := self._next_probe(values, value if k else None, k, left)
         ):

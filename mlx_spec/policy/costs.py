@@ -1,8 +1,8 @@
 """Round times: seconds by drafter, draft length and context length.
 
-Each kind of round is linear in the context length. Draft lengths that never ran are interpolated. A factor per
-drafter follows its readings by a Kalman filter: the machine's speed, which all of them share, changes faster
-than what a drafter costs beside plain rounds (Kalman 1960).
+Each kind of round is linear in the context length. Draft lengths that never ran are interpolated. A factor
+on each drafter's costs follows its readings by a Kalman filter (Kalman 1960): the machine's speed, which all
+of them share, changes faster than what a drafter costs beside plain rounds.
 """
 
 import math

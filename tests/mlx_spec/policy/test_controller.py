@@ -10,7 +10,7 @@ from mlx_spec.drafters.lookup import CANDIDATES
 from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy import budget, controller
 from mlx_spec.policy.controller import Controller
-from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.costs import GUESSED, MEASURED, Costs, RoundCost
 from mlx_spec.types import Round
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text
 
@@ -147,6 +147,35 @@ def test_the_drafter_with_the_higher_acceptance_drafts():
         planner.shadow(1, MODEL, [True] * 3)
         planner.shadow(1, CHANCE, [False] * 3)
     assert planner.choose([MODEL, CHANCE], 0)[0] == MODEL
+
+
+CHAIN = replace(MODEL, limit=6)
+TREES = replace(CHAIN, nodes=7)
+"""Drafts of the same tokens, whose rounds take 0.95 of the chain's by their costs."""
+
+
+def beside_trees(seen: int) -> Controller:
+    costs = linear(0.1, "model")
+    trees = {k: RoundCost(0.95 * cost.seconds, seen=seen) for k, cost in costs.rounds["model"].items()}
+    planner = Controller(replace(costs, rounds={**costs.rounds, TREES.costs_as: trees}))
+    planner.begin([1])
+    return planner
+
+
+def test_a_cost_that_was_only_computed_does_not_displace_one_that_was_timed():
+    assert beside_trees(MEASURED).choose([CHAIN, TREES], 0)[0] == TREES
+    planner, chosen = beside_trees(GUESSED), []
+    for _ in range(120):
+        candidate, k = planner.choose([CHAIN, TREES], 0)
+        chosen.append(candidate)
+        seconds = 0.9 + 0.09 * k if candidate is TREES else 1 + 0.1 * k
+        planner.count({1: rounds_of(k, k, candidate.costs_as, seconds)}, candidate, 0)
+    assert chosen[0] == CHAIN and chosen[-1] == TREES, "a probe times it"
+
+
+def test_candidates_compared_without_their_doubt_are_caught(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Costs, "doubt", lambda *_: 0.0)
+    assert beside_trees(GUESSED).choose([CHAIN, TREES], 0)[0] == TREES
 
 
 def test_a_longer_match_gives_a_longer_draft():
