@@ -1,7 +1,7 @@
 """Chooses drafter and draft length for the most tokens per second, never slower than plain decoding.
 
 It maximises E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its
-wall time (`costs.py`). Drafters are compared with each other and with plain rounds by times that are longer by
+wall time (`costs.py`). Drafters are compared with each other and with plain rounds by times made longer by
 their uncertainty, and the budget must cover a draft's rejection (`budget.py`). Lossless whatever it chooses:
 it depends on earlier rounds only.
 """
