@@ -53,7 +53,7 @@ class EagleLayer(nn.Module):
         self.self_attn = qwen3.Attention(args) if shape.qk_norm else Attention(args)
         for name in ("q_proj", "k_proj", "v_proj"):
             rows = self.self_attn[name].weight.shape[0]
-            self.self_attn[name] = nn.Linear(2 * dim, rows, bias=args.attention_bias)
+            self.self_attn[name] = nn.Linear(2 * dim, rows, bias=False)
         self.mlp = MLP(args)
         self.input_layernorm = nn.RMSNorm(dim, eps)
         self.hidden_norm = nn.RMSNorm(dim, eps)

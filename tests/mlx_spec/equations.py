@@ -64,8 +64,8 @@ def attended(
 
 
 def self_attention(w: Weights, at: str, x: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """Causal attention, with norms of queries and keys if the file has them."""
-    q, k, v = (x @ w[f"{at}.{name}_proj.weight"].T for name in "qkv")
+    """Causal attention, with biases and with norms of queries and keys if the file has them."""
+    q, k, v = (x @ w[f"{at}.{name}_proj.weight"].T + w.get(f"{at}.{name}_proj.bias", 0) for name in "qkv")
     q, k, v = by_head(q, sizes.heads), by_head(k, sizes.kv_heads), by_head(v, sizes.kv_heads)
     if f"{at}.q_norm.weight" in w:
         q, k = normed(q, w[f"{at}.q_norm.weight"], sizes.eps), normed(k, w[f"{at}.k_norm.weight"], sizes.eps)

@@ -21,7 +21,7 @@ from tests.mlx_spec.equations import arrays, states
 from tests.mlx_spec.heads import KNOWN, target
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import VOCAB, prompt, text
-from tests.models.drafter_folders import write_folder
+from tests.models.drafter_folders import Tensors, edit_tensors, write_folder
 
 PROMPT, WINDOW = prompt(24, 1), 6
 LAYERS = {
@@ -218,6 +218,16 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
     folder = publish(tmp_path / "head", random_head(shape), config)
     with pytest.raises(error, match=message):
         LOADERS["dflash"](folder, target(), {})
+
+
+def test_a_head_with_biases_of_attention_has_them_in_its_layers(tmp_path):
+    bias = mx.arange(32.0)
+
+    def add(tensors: Tensors) -> None:
+        tensors["layers.1.self_attn.o_proj.bias"] = bias
+
+    folder = edit_tensors(publish(tmp_path / "head", random_head(SHAPE), z_lab(attention_bias=True)), add)
+    assert mx.array_equal(loaded(folder).head.layers[1].self_attn.o_proj.bias, bias)
 
 
 @pytest.mark.parametrize("made", [None, "x", {}, {"proposal_methods": [3]}, {"proposal_methods": []}])

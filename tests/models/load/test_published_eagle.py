@@ -25,7 +25,7 @@ from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
 from tests.mlx_spec.tiny_models import VOCAB, settled
-from tests.models.drafter_folders import edit_config
+from tests.models.drafter_folders import Tensors, edit_config, edit_tensors
 from tests.models.load.published_eagle import AUX, publish
 
 SIZES = Sizes(heads=4, kv_heads=2)
@@ -113,6 +113,18 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, of_target, which, few):
     for flag in named:  # only here the flag has an effect
         other = by_hand(folder, of_target, **{**named, flag: not named[flag]})
         assert not all(is_right(other, of_target, ENTERED[packaging], one) for one in rounds)
+
+
+def test_biases_of_some_layers_are_added_where_the_file_has_them(tmp_path, of_target):
+    def add(tensors: Tensors) -> None:
+        for i, name in enumerate("qkv"):
+            at = f"midlayer.self_attn.{name}_proj"
+            tensors[f"{at}.bias"] = mx.random.normal((len(tensors[f"{at}.weight"]),), key=mx.random.key(i))
+
+    folder = edit_tensors(publish(tmp_path / "head", variant({}, few=False), "SGLang"), add)
+    rounds = proposed(engine_with(loaded(folder)), PROMPT, "eagle", max_tokens=7, draft_length=DEPTH)
+    eagle = by_hand(folder, of_target)
+    assert all(is_right(eagle, of_target, ENTERED["SGLang"], one) for one in rounds)
 
 
 def rates(folder: Path) -> list[float]:
