@@ -84,7 +84,7 @@ def _from_anchor(config: Config, flat: Config) -> bool:
     """Whether the row of the text's last token guesses too. Where no key says so: in DSpark heads; of those
     of speculators, which named it later, in the ones that draft as many tokens as their block has rows.
     """
-    if (named := flat.get("sample_from_anchor")) is not None:
+    if (named := flat.get("sample_from_anchor", flat.get("shift_label"))) is not None:
         return bool(named)
     if config_kind(config) != DSPARK or SPECULATORS not in config:
         return config_kind(config) == DSPARK

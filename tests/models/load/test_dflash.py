@@ -46,7 +46,7 @@ def z_lab(**more: Any) -> dict[str, Any]:
 def spec_forge(**more: Any) -> dict[str, Any]:
     """DSpark: DFlash's keys and its own."""
     own = {**z_lab()["dflash_config"], "projector_type": "dspark", "markov_rank": 8, "block_size": BLOCK}
-    return {**LAYERS, "architectures": ["DFlashDraftModel"], "dflash_config": own, **more}
+    return {**LAYERS, "architectures": ["DFlashDraftModel"], "dflash_config": {**own, **more}}
 
 
 def deep_spec(**more: Any) -> dict[str, Any]:
@@ -88,6 +88,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "z-lab, all causal": (z_lab(**SLIDING, is_causal=True), SHAPE, {"window": WINDOW, "causal": True}),
     "z-lab, none causal": (z_lab(**SLIDING, is_causal=False), SHAPE, {"window": WINDOW, "causal": False}),
     "SpecForge": (spec_forge(), DSPARK, {}),
+    "SpecForge, labels not shifted": (spec_forge(shift_label=False), replace(SHAPE, markov_rank=8), {}),
     "DeepSpec": (deep_spec(), DSPARK, {}),
     "LFM2": (
         z_lab(architectures=["Lfm2DSparkDraftModel"], rope_is_neox_style=False, markov_rank=8),
