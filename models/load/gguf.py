@@ -20,6 +20,8 @@ from models.load.gguf_tokenizer import tokenizer_of
 
 ROPE_FACTORS = "rope_freqs.weight"
 """By frequency, what llama.cpp divides it by: Llama 3.1's scaling of RoPE, which no metadata names."""
+LLAMA3_SCALING = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                  "original_max_position_embeddings": 8192}  # fmt: skip
 ENDS = ("<end_of_turn>", "<eos>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>",
         "<|endoftext|>")  # fmt: skip
 """Tokens that end an answer or a text, known to llama.cpp by their names. Of those that a model's
@@ -199,7 +201,9 @@ def _config(file: GgufFile, architecture: Architecture, layers: Mapping[str, str
             ),
         }
     if file.architecture == "llama" and ROPE_FACTORS in file.table:
-        config["rope_scaling"] = _llama3_scaling(file.tensor(ROPE_FACTORS)["weight"])
+        # The lowest frequencies have the factor of the scaling.
+        factor = file.tensor(ROPE_FACTORS)["weight"].max().item()
+        config["rope_scaling"] = LLAMA3_SCALING | {"factor": factor}
     kinds = [(layer, KINDS.get(file.table[name].kind)) for name, layer in layers.items()]
     if quantized := {layer: kind.bits for layer, kind in kinds if kind}:
         usual = Counter(quantized.values()).most_common(1)[0][0]
@@ -215,14 +219,3 @@ def _ends(file: GgufFile) -> list[int]:
     eos = file.get("tokenizer.ggml.eos_token_id")
     turn = file.get("tokenizer.ggml.eot_token_id", eos)
     return list(dict.fromkeys([eos, turn, *(tokens.index(name) for name in ENDS if name in tokens)]))
-
-
-def _llama3_scaling(factors: mx.array) -> dict[str, Any]:
-    """The scaling that these factors were computed by: the lowest frequencies have its own factor."""
-    return {
-        "rope_type": "llama3",
-        "factor": factors.max().item(),
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    }

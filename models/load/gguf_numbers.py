@@ -68,24 +68,9 @@ def _half(x: mx.array, at: int) -> mx.array:
     return mx.contiguous(x[:, at : at + 2]).view(mx.float16).astype(mx.float32)
 
 
-def _q4_0(x: mx.array) -> Decoded:
-    return _fields(x[:, 2:], 16, 4), (d := _half(x, 0)), -8 * d
-
-
-def _q4_1(x: mx.array) -> Decoded:
-    return _fields(x[:, 4:], 16, 4), _half(x, 0), _half(x, 2)
-
-
-def _q5_0(x: mx.array) -> Decoded:
-    return _fields(x[:, 6:], 16, 4) | _fields(x[:, 2:6], 1, 1) << 4, (d := _half(x, 0)), -16 * d
-
-
-def _q5_1(x: mx.array) -> Decoded:
-    return _fields(x[:, 8:], 16, 4) | _fields(x[:, 4:8], 1, 1) << 4, _half(x, 0), _half(x, 2)
-
-
-def _q8_0(x: mx.array) -> Decoded:
-    return x[:, 2:] ^ 128, (d := _half(x, 0)), -128 * d
+def _fives(x: mx.array) -> mx.array:
+    """Numbers of five bits: their highest bits, then the others."""
+    return _fields(x[:, 4:], 16, 4) | _fields(x[:, :4], 1, 1) << 4
 
 
 def _q2_k(x: mx.array) -> Decoded:
@@ -98,10 +83,6 @@ def _q3_k(x: mx.array) -> Decoded:
     six = _fields(x[:, 96:104], 8, 4) | _fields(x[:, 104:108], 4, 2) << 4
     scales = _half(x, 108) * (six.astype(mx.float32) - 32)
     return q, scales, -4 * scales
-
-
-def _q4_k(x: mx.array) -> Decoded:
-    return _fields(x[:, 16:], 32, 4), *_scales_and_biases(x)
 
 
 def _q5_k(x: mx.array) -> Decoded:
@@ -123,10 +104,16 @@ def _q6_k(x: mx.array) -> Decoded:
 
 
 KINDS = {
-    2: Kind(32, 18, 4, _q4_0), 3: Kind(32, 20, 4, _q4_1), 6: Kind(32, 22, 5, _q5_0),
-    7: Kind(32, 24, 5, _q5_1), 8: Kind(32, 34, 8, _q8_0), 10: Kind(256, 84, 3, _q2_k),
-    11: Kind(256, 110, 4, _q3_k), 12: Kind(256, 144, 4, _q4_k), 13: Kind(256, 176, 5, _q5_k),
+    2: Kind(32, 18, 4, lambda x: (_fields(x[:, 2:], 16, 4), (d := _half(x, 0)), -8 * d)),  # Q4_0
+    3: Kind(32, 20, 4, lambda x: (_fields(x[:, 4:], 16, 4), _half(x, 0), _half(x, 2))),  # Q4_1
+    6: Kind(32, 22, 5, lambda x: (_fives(x[:, 2:]), (d := _half(x, 0)), -16 * d)),  # Q5_0
+    7: Kind(32, 24, 5, lambda x: (_fives(x[:, 4:]), _half(x, 0), _half(x, 2))),  # Q5_1
+    8: Kind(32, 34, 8, lambda x: (x[:, 2:] ^ 128, (d := _half(x, 0)), -128 * d)),  # Q8_0
+    10: Kind(256, 84, 3, _q2_k),
+    11: Kind(256, 110, 4, _q3_k),
+    12: Kind(256, 144, 4, lambda x: (_fields(x[:, 16:], 32, 4), *_scales_and_biases(x))),  # Q4_K
+    13: Kind(256, 176, 5, _q5_k),
     14: Kind(256, 210, 6, _q6_k),
-}  # fmt: skip
+}
 """By their number in the file. Scales of Q2_K, Q3_K and Q6_K are of 16 weights: their weights are quantized
 again, to a bit more."""
