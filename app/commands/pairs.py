@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -127,7 +128,7 @@ def _pull_command(pair: Pair, drafter: FittingDrafter) -> str:
     """The command that downloads a drafter; empty if it is installed or has no download."""
     if drafter.here or not drafter.named_in:
         return ""
-    return f"mlx-spec pull --target {pair.target} --draft {drafter.source}"
+    return f"mlx-spec pull --target {quote(str(pair.target))} --draft {drafter.source}"
 
 
 def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:

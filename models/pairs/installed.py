@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
@@ -100,4 +101,4 @@ def repository_folder(repo: str) -> Path:
 def pull_command(spec: PairSpec) -> str:
     if any(pair.spec == spec for pair in all_pairs()):
         return f"mlx-spec pull {spec.name}"
-    return f"mlx-spec pull --target {spec.target} --draft {spec.draft or 'none'}"
+    return f"mlx-spec pull --target {quote(str(spec.target))} --draft {quote(str(spec.draft or 'none'))}"

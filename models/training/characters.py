@@ -6,6 +6,7 @@ Its vocabulary is tiny, so it is small even for a target with a large one; the `
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from mlx_lm.models.llama import ModelArgs
@@ -66,7 +67,7 @@ def character_model(shop: Workshop, request: TrainRequest) -> Work:
         save,
         tokens=range(args.vocab_size),
         fit=f"fit-{args.num_hidden_layers}x{args.hidden_size}",
-        use=f"--draft {shop.folder} lets it draft, as `foreign`, for",
+        use=f"--draft {quote(str(shop.folder))} lets it draft, as `foreign`, for",
         spell=lambda text: spelled(text, spelling),
         longest=TOKENS,
         unit="characters",

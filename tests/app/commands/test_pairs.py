@@ -1,11 +1,15 @@
 """`pairs show` ranks the drafters that fit a target, and says how to get them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.cli import main
+from models.pairs.catalogue import find
+from models.pairs.own_pairs import add_own
+from models.pairs.pair import Source
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +36,15 @@ def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(
     )
     assert lines[-1].startswith("? Not verified")
     assert not any(line.startswith("  drafted") for line in lines), "the pair has no draft model to predict"
+
+
+def test_the_command_that_brings_a_drafter_quotes_a_target_with_a_space(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "my models" / "Qwen3-8B-4bit"
+    add_own(replace(find("qwen3-8b"), name="mine", target=Source(str(target)), own=True))
+    assert main(["pairs", "show", "mine", "--chip", "M4 Pro"]) == 0
+    assert f"mlx-spec pull --target '{target}' --draft z-lab/" in capfd.readouterr().out
 
 
 def test_json_has_the_same_list_and_nothing_unfetched_is_verified(capfd: pytest.CaptureFixture[str]) -> None:

@@ -20,17 +20,18 @@ from tests.models.tiny_models import make_tokenizer
 def test_it_is_made_is_a_model_for_mlx_lm_and_drafts_where_it_is_named(
     tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = own_drafters_folder() / tiny_pair.target.name / "characters"
+    target = tiny_pair.target.rename(tiny_pair.target.with_name("my target"))
+    made = own_drafters_folder() / target.name / "characters"
     small = ["--layers", "1", "--width", "64", "--bits", "8"]
-    assert main(["train", str(tiny_pair.target), "--kind", "characters", *small]) == 0
+    assert main(["train", str(target), "--kind", "characters", *small]) == 0
     said = capfd.readouterr().out
-    assert f"--draft {made} lets it draft" in said and "... characters are accepted" in said
+    assert f"--draft '{made}' lets it draft" in said and "... characters are accepted" in said
     model, tokenizer = mlx_lm.load(str(made))[:2]
     assert len(model.layers) == 1 and tokenizer.encode("né") == [*"né".encode()]  # type: ignore[attr-defined]
     assert tokenizer.eos_token == "<|end|>" and tokenizer.eos_token_ids == {256}
     config = json.loads((made / "config.json").read_text())
     assert config["mlx_spec"]["tokens"] >= 150 and config["quantization"]["bits"] == 8
-    texts, pair = [], ["--target", str(tiny_pair.target), "--draft", str(made), "--seed", "5"]
+    texts, pair = [], ["--target", str(target), "--draft", str(made), "--seed", "5"]
     for way in (["--no-draft"], ["--drafter", "foreign", "--draft-length", "2"]):
         for temperature in ("0", "0.8"):
             given = [*pair, *way, "--temperature", temperature, "--prompt", "abcd abcd", "--max-tokens", "12"]
@@ -39,7 +40,7 @@ def test_it_is_made_is_a_model_for_mlx_lm_and_drafts_where_it_is_named(
     assert [each["token_ids"] for each in texts[:2]] == [each["token_ids"] for each in texts[2:]]
     assert all(each["stats"]["rounds_by_drafter"]["foreign"] > 0 for each in texts[2:])
     # Without --draft it is not used: it does not read the target's tokens.
-    alone = ["--target", str(tiny_pair.target), "--draft", "none", "--prompt", "abc", "--max-tokens", "4"]
+    alone = ["--target", str(target), "--draft", "none", "--prompt", "abc", "--max-tokens", "4"]
     assert main(["generate", "--json", *alone]) == 0 and main(["generate", *alone, "--drafter", "model"]) == 2
     assert "has no drafter model" in capfd.readouterr().err
 
