@@ -102,11 +102,10 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
                     raise
                 aside = _renamed(path)
                 return *_connected(path), aside
-    except OSError as error:
+    except (OSError, sqlite3.DatabaseError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         hint = "MLX_SPEC_HOME names another folder."
-        raise MachineFailed(f"The chat history {path} cannot be opened: {error.strerror}. {hint}") from error
-    except sqlite3.DatabaseError as error:
-        raise MachineFailed(f"The chat history {path} cannot be opened: {error}.") from error
+        raise MachineFailed(f"The chat history {path} cannot be opened: {why}. {hint}") from error
 
 
 def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None:

@@ -1,5 +1,6 @@
 """Chats on disk: saved, read back, found, undone, and safe from damaged files."""
 
+import resource
 import sqlite3
 import stat
 from pathlib import Path
@@ -207,6 +208,16 @@ def test_a_file_of_every_older_version_is_brought_up_to_date(tmp_path: Path, ver
     history.save([chat()], branching())
     assert [row.chat.id for row in history.chats()] == ["c1", "new", "old"][: 3 if version else 1]
     history.close()
+
+
+def test_where_the_disk_is_full_another_folder_is_offered(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # the system refuses to write
+    try:
+        with pytest.raises(MachineFailed, match=r"MLX_SPEC_HOME names another folder\.$"):
+            History(tmp_path / "history.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
