@@ -29,8 +29,11 @@ def plain_table(*heads: str) -> "Table":
 
 def print_table(grid: "Table") -> None:
     """Print the table; if it is too wide to keep its numbers whole, print a block of lines per row."""
+    from rich import box
     from rich.console import Console
 
+    if grid.box and "utf" not in sys.stdout.encoding.lower():
+        grid.box = box.ASCII
     seen, piped = sys.stdout.isatty(), StringIO()
     file, width = (None, None) if seen else (piped, PIPE_WIDTH)
     # `force_terminal`, because with FORCE_COLOR rich colours a pipe too.

@@ -1,6 +1,7 @@
 """Tables on terminals of every width."""
 
 import sys
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
@@ -44,3 +45,12 @@ def test_a_pipe_gets_no_colours_whatever_the_environment_wants(
     print_table(grid)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == " pair     licence" and lines[3] == " builtin  Apache-2.0"
+
+
+def test_a_rule_is_drawn_with_the_characters_that_the_output_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = TextIOWrapper(BytesIO(), encoding="latin-1", errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", out)
+    grid = plain_table("pair", "licence")
+    grid.add_row("builtin", "Apache-2.0")
+    print_table(grid)
+    assert out.buffer.getvalue().splitlines()[2] == b"|-------+-----------|"  # type: ignore[attr-defined]
