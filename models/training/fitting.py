@@ -79,7 +79,9 @@ class Fitting(Work):
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:
-        """Each step is timed on one small text."""
+        """Each step is timed on one small text. BadChoice as `run`."""
+        if not self._request.texts:
+            self._shop.own_texts(seed=0)
         target, kind, tokens = self._shop.target, self._kind, self._job.tokens
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)

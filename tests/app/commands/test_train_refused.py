@@ -63,6 +63,7 @@ def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
     ("type_", "kind", "wanted"),
     [
         ("llama4", "eagle", "mlx-lm cannot write several texts at once with this model. Give it --texts"),
+        ("llama4", "model --dry-run", "mlx-lm cannot write several texts at once with this model."),
         ("llama4", "layer_skip", "mlx-lm cannot write several texts at once with this model."),
         ("hunyuan", "layer_skip --dry-run", "No layer of hunyuan can be left out."),
     ],
