@@ -69,7 +69,7 @@ def _home() -> Path | None:
     if not home:
         return None
     try:
-        return Path(home).expanduser()
+        return Path(home).expanduser().absolute()
     except RuntimeError as error:
         raise MachineTrouble(
             f"MLX_SPEC_HOME is '{home}', and that user's home folder is not known. Set it to a whole path."

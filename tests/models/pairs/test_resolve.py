@@ -12,7 +12,7 @@ import pytest
 
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.resolve import resolve
@@ -138,6 +138,15 @@ def test_a_home_of_a_user_that_is_not_known_is_named(monkeypatch: pytest.MonkeyP
     for path in (data_folder, config_file):
         with pytest.raises(MachineTrouble, match="MLX_SPEC_HOME is '~nobody-of-this-name/x'"):
             path()
+
+
+def test_a_home_may_be_named_from_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLX_SPEC_HOME", "home")
+    assert config_file() == tmp_path / "home" / "config.toml"
+    assert find(REAL_PAIR).target.is_local
 
 
 def test_a_cache_of_a_user_that_is_not_known_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
