@@ -33,16 +33,13 @@ def _machine(report: dict[str, Any]) -> Iterator[str]:
     yield "- " + ", ".join(f"{name} {number}" for name, number in report["versions"].items())
     yield f"- {'quick, ' if report['quick'] else ''}{report['seconds']:.0f} s"
     for when in ("before", "after"):
-        facts = {name: fact for name, fact in report[when].items() if fact not in ({}, None)}
-        text = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in facts.items())
+        text = ", ".join(f"{name.replace('_', ' ')} {_fact(fact)}" for name, fact in report[when].items())
         yield f"- {when}: {text}"
     if max(report[when]["load_average"][0] for when in ("before", "after")) > machine["cores"]:
         yield "- the load was higher than the number of cores: other programs may have slowed this down"
 
 
 def _fact(fact: Any) -> str:
-    if isinstance(fact, dict):
-        return " ".join(f"{name} {value:g}" for name, value in fact.items())
     if isinstance(fact, list):
         return " ".join(f"{value:g}" for value in fact)
     if isinstance(fact, bool):
