@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -112,17 +113,14 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None
     """Open a read-only file, for this thread only; None if it is writable or has not our current tables."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return None
-    try:
+    with suppress(sqlite3.DatabaseError, OSError), ExitStack() as stack:
         # Without `immutable` SQLite writes files beside this one even to read it.
-        connection, file = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True), path.stat()
-    except (sqlite3.DatabaseError, OSError):
-        return None
-    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
+        stack.callback(connection.close)
+        file = path.stat()
         if connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
+            stack.pop_all()
             return connection, file
-    except sqlite3.DatabaseError:
-        pass
-    connection.close()
     return None
 
 
