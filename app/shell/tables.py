@@ -20,7 +20,8 @@ def plain_table(*heads: str) -> "Table":
     from rich import box
     from rich.table import Table
 
-    grid = Table(box=box.SIMPLE, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
+    rule = box.SIMPLE if "utf" in sys.stdout.encoding.lower() else box.ASCII
+    grid = Table(box=rule, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     for place, head in enumerate(heads):
         justify = "right" if head.startswith(">") else "left"
         grid.add_column(head.removeprefix(">"), justify=justify, overflow="fold", no_wrap=place == 0)
@@ -29,11 +30,8 @@ def plain_table(*heads: str) -> "Table":
 
 def print_table(grid: "Table") -> None:
     """Print the table; if it is too wide to keep its numbers whole, print a block of lines per row."""
-    from rich import box
     from rich.console import Console
 
-    if grid.box and "utf" not in sys.stdout.encoding.lower():
-        grid.box = box.ASCII
     seen, piped = sys.stdout.isatty(), StringIO()
     file, width = (None, None) if seen else (piped, PIPE_WIDTH)
     # `force_terminal`, because with FORCE_COLOR rich colours a pipe too.
