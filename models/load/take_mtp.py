@@ -8,8 +8,8 @@ import mlx.core as mx
 from models.errors import BrokenFiles, MachineTrouble, is_full_disk, reason_of
 from models.files import locked, replacing_folder
 from models.pairs.folder import read_config
-from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files, place_of
-from models.pairs.own_drafters import whole_name
+from models.pairs.original_mtp import MTP, WEIGHTS, mtp_files
+from models.pairs.own_drafters import own_place, whole_name
 from models.pairs.pair import Source
 
 
@@ -21,7 +21,7 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
         BrokenFiles: a file lacks a tensor that the index names.
         MachineTrouble: they cannot be written.
     """
-    place, taken = place_of(target), dict[str, mx.array]()
+    place, taken = own_place(target, MTP), dict[str, mx.array]()
     for file, names in mtp_files(folder).items():
         found: dict[str, mx.array] = mx.load(str(folder / file))  # type: ignore[assignment]
         if missing := sorted(set(names) - found.keys()):

@@ -72,14 +72,9 @@ def is_original(draft: Path, target: Path) -> bool:
     return is_same_model(read_config(draft), read_config(target)) and bool(mtp_files(draft))
 
 
-def place_of(target: Source) -> Path:
-    """Where a target's extracted MTP layers are kept: among its own drafters."""
-    return own_place(target, MTP)
-
-
 def taken_from(target: Source, original: Source) -> Path | None:
     """The folder with the MTP layers extracted from this repository; None if there is none."""
-    folder = place_of(target)
+    folder = own_place(target, MTP)
     try:
         if facts_of(folder).get("from") == str(original):
             check_drafter(folder)

@@ -18,7 +18,8 @@ from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
 from models.load.take_mtp import take_mtp
 from models.pairs.installed import find_folder, installed, repository_folder
-from models.pairs.original_mtp import place_of, taken_from
+from models.pairs.original_mtp import taken_from
+from models.pairs.own_drafters import own_place
 from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
 from tests.mlx_spec.model_types import configuration
@@ -145,7 +146,7 @@ def test_an_original_may_be_larger_than_its_conversion_in_a_pair_of_one_s_own(
 
 def test_what_a_stopped_extraction_left_is_gone_after_the_next(hub: HubServer, home: Path) -> None:
     host(hub, home, "qwen3_5")
-    left = place_of(SPEC.target).with_name(".mtp.new")
+    left = own_place(SPEC.target, "mtp").with_name(".mtp.new")
     left.mkdir(parents=True)
     (left / "half.safetensors").write_bytes(b"half")
     assert last(SPEC).phase == "done" and installed(SPEC)
@@ -157,7 +158,7 @@ def test_where_the_layers_cannot_be_written_the_place_and_the_reason_are_told(
     hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host(hub, home, "qwen3_5")
-    place = place_of(SPEC.target)
+    place = own_place(SPEC.target, "mtp")
     place.parent.parent.parent.mkdir(parents=True)
     place.parent.parent.write_text("a file")
     with pytest.raises(MachineTrouble, match=f"org/original cannot be written to {place}: .*Not a directory"):
@@ -176,7 +177,7 @@ def test_where_the_layers_cannot_be_written_the_place_and_the_reason_are_told(
 def test_the_layers_are_removed_with_their_original_and_counted(hub: HubServer, home: Path) -> None:
     host(hub, home, "qwen3_5")
     last(SPEC)
-    layers = place_of(SPEC.target)
+    layers = own_place(SPEC.target, "mtp")
     size = sum(file.stat().st_size for file in layers.iterdir())
     files = [f for s in SPEC.sources for f in repository_folder(s.repo).glob("blobs/*")]
     assert removable_bytes(SPEC) == size + sum(file.stat().st_size for file in files)
