@@ -26,8 +26,6 @@ class ContextInUse:
                 self.before, self.is_counted = total, True
             case TurnEnded(stats=stats) if stats.prompt_tokens:
                 self.before, self.is_counted = stats.prompt_tokens + stats.tokens, True
-            case _:
-                pass
         self.latest = event
 
     def count(self, conversation: Conversation, pair: str) -> None:

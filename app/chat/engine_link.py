@@ -79,7 +79,7 @@ class EngineLink:
 
     def start(self) -> None:
         self.client.start()
-        self._send_load()
+        self._load()
 
     def use(self, pair: PairSpec) -> None:
         """Open another pair, with the documents of the current one."""
@@ -131,9 +131,6 @@ class EngineLink:
     def _load(self) -> None:
         self.info, self.state, self.indexing = None, "loading", ""
         self.listener(PairLoading())
-        self._send_load()
-
-    def _send_load(self) -> None:
         self._loads += 1
         self.client.send(protocol.Load(self.pair, self._at_once))
 
