@@ -6,6 +6,7 @@ They take seconds to import: tests do it, as not every one of pytest's workers r
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -96,17 +97,24 @@ def test_openais_client_waits_out_a_full_line(
     import openai
 
     waits: list[float] = []
-    with openai_client(scripted_server, max_retries=4) as client, ThreadPoolExecutor(4) as pool:
-        with scripted_server.asking(CHAT, chat_body("slow", stream=True)):
+    with openai_client(scripted_server, max_retries=1) as client, ThreadPoolExecutor(4) as pool:
+        with ExitStack() as slow:
+            slow.enter_context(scripted_server.asking(CHAT, chat_body("slow", stream=True)))
             scripted_server.wait_for("num_requests_running", 1)
             for _ in range(4):
                 pool.submit(scripted_server.chat, "hello")
             scripted_server.wait_for("num_requests_waiting", 4)
-            monkeypatch.setattr("time.sleep", waits.append)
             with pytest.raises(openai.RateLimitError):
-                client.with_options(max_retries=1).chat.completions.create(model="scripted", messages=SAID)
-            monkeypatch.undo()
-        answer = client.chat.completions.create(model="scripted", messages=SAID)
+                client.with_options(max_retries=0).chat.completions.create(model="scripted", messages=SAID)
+
+            def wait(seconds: float) -> None:
+                monkeypatch.undo()
+                waits.append(seconds)
+                slow.close()
+                scripted_server.wait_for("num_requests_waiting", 0)
+
+            monkeypatch.setattr("time.sleep", wait)
+            answer = client.chat.completions.create(model="scripted", messages=SAID)
     assert len(waits) == 1 and waits[0] >= 5 and answer.choices[0].message.content
 
 
