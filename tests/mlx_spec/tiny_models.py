@@ -156,6 +156,7 @@ def ragged(engine: Engine, drafter: str, draft_length: int = 3) -> int:
     found = together(engine, prompts, drafted)
     for ids, each, rounds in zip(prompts, sampled, found, strict=True):
         assert tokens(rounds) == tokens(engine.generate(ids, replace(each, drafter="none")))
+    assert any(read.drafted for rounds in found for read in rounds), "nothing was drafted"
     return sum(read.accepted for rounds in found for read in rounds)
 
 

@@ -152,7 +152,7 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
 def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind, count):
     drafter: Any = KINDS[kind]()
     engine, ids = engine_with(drafter), prompt(30, 3)
-    before = list(ids)
+    before, drafted = list(ids), 0
     by: Any = drafter._translator
     for each in engine.generate(ids, Options(max_tokens=count, drafter="foreign", draft_length=3)):
         if each.drafted:
@@ -160,6 +160,8 @@ def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(
             assert list(each.drafted) == wanted[: len(each.drafted)]
             assert len(each.drafted) == 3 or len(before) > 25 + count
         before += each.tokens
+        drafted += bool(each.drafted)
+    assert drafted > 2
 
 
 def greedy(model: Any, ids: list[int], count: float) -> list[int]:

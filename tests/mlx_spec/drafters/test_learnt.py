@@ -83,7 +83,8 @@ def test_the_text_drawn_with_a_seed_is_that_of_plain_decoding(name, length):
 )
 def test_it_drafts_under_the_other_rules_too(name, rule):
     options = Options(max_tokens=8, temperature=0.8, verify=rule, drafter=name, draft_length=3)
-    assert len(tokens(LEARNT[name].engine().generate(PROMPT, options))) == 8
+    rounds = list(LEARNT[name].engine().generate(PROMPT, options))
+    assert len(tokens(rounds)) == 8 and any(r.drafted for r in rounds)
 
 
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
@@ -115,6 +116,7 @@ def test_three_texts_that_begin_with_one_token_are_those_of_single_runs(name):
     found = together(engine, [[3], [4], [5]], [drafted] * 3)
     for ids, rounds in zip(([3], [4], [5]), found, strict=True):
         assert tokens(rounds) == text(engine, ids, max_tokens=12, drafter="none")
+        assert any(r.drafted for r in rounds)
 
 
 WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
