@@ -136,7 +136,8 @@ def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flig
         assert in_flight or all(r.steady for r in rounds[4:-1] if r.draft_seconds is None)
         places.add(len(last.tokens))
         after = ids + upto + [5, 6]
-        assert text(engine, after, max_tokens=8, drafter="model") == reference(model, after, 8)
+        drafted = text(engine, after, max_tokens=8, drafter="model", draft_length=3)
+        assert drafted == reference(model, after, 8)
     assert len(places) >= 3, "the stop fell on too few places of a round"
 
 
@@ -150,7 +151,7 @@ def test_cancelling_at_any_round_leaves_the_next_turn_right(engine, drafter):
             rounds.close()
         again = ids + kept + [3, 4]
         wanted = reference(engine.target.model, again, 12)
-        assert text(engine, again, max_tokens=12, drafter=drafter) == wanted
+        assert text(engine, again, max_tokens=12, drafter=drafter, draft_length=3) == wanted
 
 
 def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):

@@ -136,8 +136,11 @@ def tokens(rounds: Iterable[Round]) -> list[int]:
 
 
 def text(engine: Engine, ids: list[int], **options) -> list[int]:
-    """The whole answer to `ids` with these `Options`."""
-    return tokens(engine.generate(ids, Options(**options)))
+    """The whole answer to `ids` with these `Options`. A draft model that is named has to draft."""
+    rounds = list(engine.generate(ids, Options(**options)))
+    if options.get("drafter") == "model" and len(tokens(rounds)) > 3:
+        assert any(read.drafted for read in rounds), "nothing was drafted"
+    return tokens(rounds)
 
 
 def together(engine: Engine, prompts: list[list[int]], options: list[Options]) -> list[list[Round]]:
