@@ -7,6 +7,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
+from app.shell.printable import one_line
+
 CONTEXT_FULL = "context_length_exceeded"
 """OpenAI's code for a conversation that does not fit the context."""
 
@@ -46,7 +48,7 @@ class Problem(Exception):
         """Log a refused request (4xx) in one line, without its text."""
         if self.status < 500:
             reason = self.param or self.code
-            where = f"{scope['method']} {scope['path'][:100]}"
+            where = f"{scope['method']} {one_line(scope['path'][:100])}"
             scope["app"].state.log(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
 
     def response(self, scope: Scope) -> JSONResponse:

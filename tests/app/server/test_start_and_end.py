@@ -38,6 +38,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.chat("secret words", n=99)
         server.chat("refuse")
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
+        server.ask("/v1/%0A403:%20forged")
         chat = ServerClient(server.url)
         chat.send(ask(1, "slow", Options(max_tokens=10_000)))
         until(chat, is_text)
@@ -63,6 +64,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         f"400: POST {CHAT} (n)\n",
         f"400: POST {CHAT}\n",
         "403: GET /v1/models (origin_not_allowed)\n",
+        "404: GET /v1/ 403: forged\n",
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     assert "secret" not in (tmp_path / "engine.log").read_text()
