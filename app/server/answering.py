@@ -109,11 +109,11 @@ async def _frames(
     due = time.monotonic() + KEEP_ALIVE_SECONDS
     for index, each in enumerate(asked):
         while not isinstance(event, TurnEnded):
+            text = ""
             if isinstance(event, TextAdded) and (event.pieces or event.scored):
-                yield "".join(writer.text(index, event))
-                due = time.monotonic() + KEEP_ALIVE_SECONDS
-            elif time.monotonic() >= due:  # events without text are silence too
-                yield KEEP_ALIVE
+                text = "".join(writer.text(index, event))
+            if text or time.monotonic() >= due:  # text that is not shown is silence too
+                yield text or KEEP_ALIVE
                 due = time.monotonic() + KEEP_ALIVE_SECONDS
             event = await each.next(max(0.0, due - time.monotonic()))
         if event.finish_reason == "cancelled":

@@ -8,8 +8,9 @@ import pytest
 
 from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered
-from app.server.answering import KEEP_ALIVE, _frames
+from app.server.answering import KEEP_ALIVE, Writer, _frames
 from app.server.chat_completions import ChatWriter
+from app.server.messages import MessagesWriter
 from app.server.request_queue import QueuedRequest
 from app.server.usage import timings
 from mlx_spec.stats import summarise
@@ -19,7 +20,7 @@ NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, 0, 0, 0, ())
 ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
 
 
-async def streamed(events: list[TurnEvent], seconds: float) -> list[str]:
+async def streamed(events: list[TurnEvent], seconds: float, writer: Writer) -> list[str]:
     """The frames of an answer whose events come `seconds` apart."""
     asked = QueuedRequest(cast("Any", None), Answer(0, "hello", Options()))
 
@@ -30,18 +31,29 @@ async def streamed(events: list[TurnEvent], seconds: float) -> list[str]:
 
     playing = asyncio.create_task(play())
     first = await asked.next()
-    frames = [frame async for frame in _frames([asked], first, ChatWriter("m", False, 1))]
+    frames = [frame async for frame in _frames([asked], first, writer)]
     await playing
     return frames
 
 
-@pytest.mark.parametrize("silent", [PrefillProgressed(1, 9), NO_TEXT])
+CHAT = ChatWriter("m", False, 1)
+HIDDEN = replace(NO_TEXT, pieces=(Piece("hm", "plain", thought=True),))
+
+
+@pytest.mark.parametrize(
+    ("silent", "writer"),
+    [
+        (PrefillProgressed(1, 9), CHAT),
+        (NO_TEXT, CHAT),
+        (HIDDEN, MessagesWriter("m", shows_thought=False)),
+    ],
+)
 def test_a_stream_whose_events_bring_no_text_is_kept_alive(
-    silent: TurnEvent, monkeypatch: pytest.MonkeyPatch
+    silent: TurnEvent, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.server.answering.KEEP_ALIVE_SECONDS", 0.1)
     text = replace(NO_TEXT, pieces=(Piece("so", "plain"),))
-    frames = asyncio.run(streamed([*[silent] * 40, text, ENDED], 0.01))
+    frames = asyncio.run(streamed([*[silent] * 40, text, ENDED], 0.01, writer))
     assert frames.count(KEEP_ALIVE) >= 2 and '"so"' in "".join(frames)
 
 
