@@ -69,7 +69,7 @@ def command(
                 f"--server opens the full screen, and there is none here. Ask {server} itself: "
                 "docs/serving.md."
             )
-        client = ServerClient(server, os.environ.get(KEY_VARIABLE))
+        client = ServerClient(server, os.environ.get(KEY_VARIABLE, "").strip())
     spec = PairSpec(client.pair_name(), Source(client.url), None) if client else pair.chosen()
     if has_screen():
         from app.tui.run import run_chat

@@ -71,7 +71,7 @@ def command(
         options,
         host=host,
         port=port,
-        key=os.environ.get(KEY_VARIABLE) or None,
+        key=os.environ.get(KEY_VARIABLE, "").strip() or None,
         at_once=at_once,
         names=allow_host or (),
         origins=allow_origin or (),

@@ -7,6 +7,7 @@ import time
 import pytest
 from starlette.datastructures import Headers
 
+from app.cli import main
 from app.engine.server_client import ServerClient
 from app.server.endpoints import ROUTES
 from app.server.gate import MOST_BODY_BYTES, key_check
@@ -118,12 +119,24 @@ def test_a_head_that_never_ends_is_cut_off_however_it_trickles(
 def test_another_address_needs_a_key(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.cli import main
-
     monkeypatch.delenv("MLX_SPEC_API_KEY", raising=False)
     for host in ("0.0.0.0", "192.168.1.7", "::", "some.name"):
         assert main(["serve", "builtin", "--host", host]) == 2
         assert "MLX_SPEC_API_KEY" in capfd.readouterr().err
+
+
+def test_blanks_around_a_key_are_no_part_of_it_as_no_header_can_hold_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys: list[str | None] = []
+    monkeypatch.setenv("MLX_SPEC_API_KEY", " key \n")
+    monkeypatch.setattr("app.server.run.run_server", lambda *_, **given: keys.append(given["key"]))
+    assert main(["serve", "builtin"]) == 0
+    monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
+    monkeypatch.setattr("app.engine.server_client.ServerClient", lambda _, key: keys.append(key))
+    monkeypatch.setattr("app.tui.run.run_chat", lambda *_, **given: None)
+    main(["chat", "--server", "http://localhost:1"])
+    assert keys == ["key", "key"]
 
 
 def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_server: RunningServer) -> None:
