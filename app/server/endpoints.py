@@ -61,8 +61,7 @@ async def health(request: Request) -> Response:
 
 
 async def models(request: Request) -> Response:
-    served = service(request)
-    return JSONResponse({"object": "list", "data": [_model(served)]})
+    return JSONResponse({"object": "list", "data": [_model(service(request))]})
 
 
 async def model(request: Request) -> Response:

@@ -121,16 +121,14 @@ class RequestQueue:
         """Places for answers with the engine. A request that only counts tokens needs none."""
         return self._at_once - sum(not asked.request.counts for asked in self.running)
 
-    def _next(self) -> QueuedRequest | None:
-        return next((asked for asked in self.waiting if asked.request.counts or self._free > 0), None)
-
     def _advance(self) -> None:
-        while asked := self._next():
-            self.waiting.remove(asked)
-            self.running.add(asked)
-            asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
-            # If no engine could be started, this reports it.
-            asyncio.get_running_loop().call_soon(self.link.pump)
+        for asked in [*self.waiting]:
+            if asked.request.counts or self._free > 0:
+                self.waiting.remove(asked)
+                self.running.add(asked)
+                asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
+                # If no engine could be started, this reports it.
+                asyncio.get_running_loop().call_soon(self.link.pump)
 
     def _take(self, asked: QueuedRequest, event: RequestEvent) -> None:
         asked.take(event)
