@@ -31,9 +31,10 @@ class Conversation:
         cls, history: HistoryThread, settings: Settings, system: str = "", *, is_kept: bool = True
     ) -> "Conversation":
         """An empty chat; nothing is saved before its first prompt."""
-        options, time = settings.options, now()
-        chat = Chat(new_id(), "", time, time, system=system, options=options, drafting=settings.drafting)
-        return cls(history, chat, is_kept=is_kept)
+        time = now()
+        conversation = cls(history, Chat(new_id(), "", time, time), is_kept=is_kept)
+        conversation.set_up(system=system, settings=settings)
+        return conversation
 
     @property
     def system(self) -> str:
@@ -106,7 +107,8 @@ class Conversation:
         if system is not None:
             self.chat = replace(self.chat, system=system)
         if settings is not None:
-            self.chat = replace(self.chat, options=settings.options, drafting=settings.drafting)
+            options, drafting, seed = settings.options, settings.drafting, settings.keeps_seed
+            self.chat = replace(self.chat, options=options, drafting=drafting, keeps_seed=seed)
         self._save()
 
     def save_all(self) -> None:

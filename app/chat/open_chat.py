@@ -158,7 +158,7 @@ class OpenChat:
     def resume(self, chat: Chat, messages: Sequence[ChatMessage]) -> None:
         """Go on with a saved chat, with its own instructions and options."""
         self._open(Conversation(self.history, chat, messages))
-        self.settings = Settings(chat.options, chat.drafting)
+        self.settings = Settings(chat.options, chat.drafting, chat.keeps_seed)
         self.view.show()
 
     def show_branch(self, message: ChatMessage) -> None:

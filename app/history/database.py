@@ -79,6 +79,10 @@ MIGRATIONS = (
     """
     ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
     """,
+    # Whether the person set the chat's seed.
+    """
+    ALTER TABLE chats ADD COLUMN keeps_seed INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -83,6 +83,7 @@ class Chat:
     system: str = ""
     options: Options = field(default_factory=Options)
     drafting: bool = True
+    keeps_seed: bool = False
     leaf: str | None = None
     """The last message of the branch in view."""
 

@@ -38,7 +38,18 @@ KEPT_SECONDS, PROMPTS = 7 * 86400.0, 200
 EXCERPT = 30
 """Characters shown before the word found; twice as many from its start on."""
 
-_CHAT = ("id", "title", "created", "changed", "archived", "system", "options", "drafting", "leaf")
+_CHAT = (
+    "id",
+    "title",
+    "created",
+    "changed",
+    "archived",
+    "system",
+    "options",
+    "drafting",
+    "keeps_seed",
+    "leaf",
+)
 _FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
 _MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments", *_FACTS)
 _JSON = ("options", "attachments", "stats", "rounds")
@@ -47,7 +58,8 @@ _SAVE_CHAT = f"""
 INSERT INTO chats ({", ".join(_CHAT)}, touched)
 VALUES ({"?, " * len(_CHAT)}(SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
 ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
-options = excluded.options, drafting = excluded.drafting, leaf = excluded.leaf, deleted = NULL,
+options = excluded.options, drafting = excluded.drafting, keeps_seed = excluded.keeps_seed,
+leaf = excluded.leaf, deleted = NULL,
 touched = CASE WHEN chats.changed = excluded.changed THEN chats.touched ELSE excluded.touched END
 """
 
@@ -263,7 +275,7 @@ def _storable(text: str) -> str:
 def _row_from(row: Sequence[Any]) -> ChatRow:
     *columns, messages, pair, deleted = row
     value = _value(_CHAT, columns)
-    for name in ("archived", "drafting"):
+    for name in ("archived", "drafting", "keeps_seed"):
         value[name] = bool(value[name])
     for name in ("created", "changed"):
         value[name] = time_of(value[name])

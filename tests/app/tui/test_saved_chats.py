@@ -84,6 +84,18 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(saved(tmp_path)) == 1
 
 
+async def test_a_resumed_chat_s_own_seed_is_still_shown_and_kept(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        await opened.type("/seed 7")
+        await opened.ask("hello")
+    async with open_chat() as opened:
+        await opened.type("/resume last")
+        await opened.shows("seed 7")
+        await opened.type("/new keep")
+        await opened.until(lambda: texts(opened) == [])
+        assert opened.app.state.settings.options.seed == 7
+
+
 @pytest.mark.parametrize("resume", [None, "last"])
 async def test_the_last_chat_may_be_found_before_there_is_a_place_to_show_it(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resume: str | None
