@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +38,8 @@ KEPT_SECONDS, PROMPTS = 7 * 86400.0, 200
 EXCERPT = 30
 """Characters shown before the word found; twice as many from its start on."""
 
-_CHAT = (
-    "id",
-    "title",
-    "created",
-    "changed",
-    "archived",
-    "system",
-    "options",
-    "drafting",
-    "keeps_seed",
-    "leaf",
-)
-_FACTS = ("pair", "options", "finish", "stats", "marks", "rounds")
-_MESSAGE = ("id", "chat", "parent", "role", "text", "created", "attachments", *_FACTS)
+_CHAT, _FACTS = ([field.name for field in fields(kind)] for kind in (Chat, AnswerFacts))
+_MESSAGE = [field.name for field in fields(ChatMessage) if field.name != "facts"] + _FACTS
 _JSON = ("options", "attachments", "stats", "rounds")
 
 _SAVE_CHAT = f"""
