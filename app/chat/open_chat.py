@@ -59,6 +59,12 @@ class OpenChat:
         """The logs of answers that have rounds or are in progress."""
         return [log for log in self.logs.values() if log.rounds or not log.over]
 
+    def log_in_view(self) -> AnswerLog | None:
+        """The last of them in the branch in view; if it has none, the last of all."""
+        logs = self.with_rounds()
+        in_view = (self.logs.get(message.id) for message in reversed(self.conversation.path))
+        return next((log for log in in_view if log in logs), logs[-1] if logs else None)
+
     @property
     def context_limit(self) -> int | None:
         """Context length of the loaded pair in tokens; None until known."""

@@ -189,8 +189,8 @@ class ChatScreen(SelectingScreen[None]):
         self.view.note(f"Drafting is {'on' if drafts else 'off'} for the next answer.")
 
     def action_inspect(self) -> None:
-        if self.state.with_rounds():
-            self.app.push_screen(InspectorScreen(self.state.with_rounds))
+        if log := self.state.log_in_view():
+            self.app.push_screen(InspectorScreen(self.state.with_rounds, log))
         else:
             self.view.note("There are no rounds to look at yet. Send a prompt first.", "mistake")
 

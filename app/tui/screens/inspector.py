@@ -34,11 +34,11 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         bind("right", "answer(1)", "Later", "rounds.later", "The answer after"),
     ]
 
-    def __init__(self, logs: Callable[[], list[AnswerLog]]) -> None:
-        """`logs` returns those of the chat's answers, at least one; more may be added."""
+    def __init__(self, logs: Callable[[], list[AnswerLog]], answer: AnswerLog) -> None:
+        """`logs` returns those of the chat's answers; more may be added. `answer` is shown first."""
         super().__init__()
         self._logs = logs
-        self.answer = logs()[-1]
+        self.answer = answer
 
     @property
     def logs(self) -> list[AnswerLog]:

@@ -116,7 +116,7 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_
         await chat.press("right")
         await chat.until(lambda: "Answer 2 of 2 · " in str(title.content) and screen.chosen is not None)
         log = log_of(*[drafted(1)] * 40)
-        await chat.push(InspectorScreen(lambda: [log]))
+        await chat.push(InspectorScreen(lambda: [log], log))
         # The newest one is in sight below a sentence of two lines.
         await chat.shows("Round 40: model drafted", "\n   40 ")
 
@@ -143,8 +143,21 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_i
         await chat.shows("3 of 3 (100%)", "In Latin.")
         long = replace(drafted(0), drafted=(" a",) * 13)
         logs = [log_of(plain(0.02), drafted(0), long)]
-        await chat.push(InspectorScreen(lambda: logs))
+        await chat.push(InspectorScreen(lambda: logs, logs[0]))
         await chat.shows("0/13  ✗·a", "0/3   ✗·a", "      x")
+
+
+async def test_the_rounds_shown_first_are_those_of_the_branch_in_view(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.type("/temperature 0.5")
+        await chat.ask("hello")
+        await chat.press("tab", "r")
+        await chat.shows("‹2/2›")
+        await chat.settled()
+        await chat.press("left")
+        await chat.shows("‹1/2›")
+        screen = await inspect(chat)
+        assert "Answer 1 of 2" in str(screen.query_one("#rounds-title", Static).content)
 
 
 def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None:
