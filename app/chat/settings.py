@@ -25,11 +25,10 @@ class Settings:
 
     @classmethod
     def of(cls, options: Options, *, keeps_seed: bool = False) -> "Settings":
-        if options.drafter == "none" or options.draft_length == 0:
-            drafter = "auto" if options.drafter == "none" else options.drafter
-            length = options.draft_length or None
-            return cls(replace(options, drafter=drafter, draft_length=length), False, keeps_seed)
-        return cls(options, keeps_seed=keeps_seed)
+        drafting = options.drafter != "none" and options.draft_length != 0
+        drafter = "auto" if options.drafter == "none" else options.drafter
+        options = replace(options, drafter=drafter, draft_length=options.draft_length or None)
+        return cls(options, drafting, keeps_seed)
 
     @property
     def drafts(self) -> bool:

@@ -68,21 +68,13 @@ MIGRATIONS = (
     UPDATE chats SET touched = (SELECT COUNT(*) FROM chats AS other WHERE other.changed <= chats.changed);
     """,
     # Prompts that were written and not sent, with the number of the last message before them.
-    """
-    CREATE TABLE unsent (text TEXT NOT NULL, after INTEGER NOT NULL) STRICT;
-    """,
+    "CREATE TABLE unsent (text TEXT NOT NULL, after INTEGER NOT NULL) STRICT;",
     # The chat that gets the prompt back when it is opened; NULL once given back.
-    """
-    ALTER TABLE unsent ADD COLUMN chat TEXT;
-    """,
+    "ALTER TABLE unsent ADD COLUMN chat TEXT;",
     # The prompt's attachments, until given back.
-    """
-    ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
-    """,
+    "ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';",
     # Whether the person set the chat's seed.
-    """
-    ALTER TABLE chats ADD COLUMN keeps_seed INTEGER NOT NULL DEFAULT 0;
-    """,
+    "ALTER TABLE chats ADD COLUMN keeps_seed INTEGER NOT NULL DEFAULT 0;",
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -216,11 +216,8 @@ class CommandRunner:
         left = [] if value else self._chat.own_settings
         self._begin(keeps_settings=bool(value))
         # Say once which settings the new chat does not have.
-        return (
-            f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."
-            if left
-            else None
-        )
+        done = f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."
+        return done if left else None
 
     def _system(self, value: str) -> str:
         if value:

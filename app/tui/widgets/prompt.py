@@ -128,8 +128,7 @@ class Prompt(Vertical):
         self.menu.offer([path for path in matching(self._paths, typed) if printable(path) == path])
 
     def _offer_commands(self) -> None:
-        self._offered_for = self.area.text
-        text = self.area.text
+        self._offered_for = text = self.area.text
         info = self.app.link.info
         self.menu.offer(completions(text) or drafter_completions(text, info.drafters if info else ()))
 
