@@ -32,7 +32,7 @@ def example() -> Drafter:
     return names["Bigram"]()
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize("temperature", [0.0, 0.3])
 def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     target, ids = settled(tiny_llama(0), 0, spread=0.7), prompt(6, 1)
     options = {"max_tokens": 30, "temperature": temperature, "seed": 1}
@@ -40,7 +40,7 @@ def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     engine = Engine(target, [example()], context_limit=400)
     rounds = list(engine.generate(ids, Options(drafter="bigram", draft_length=4, **options)))
     assert tokens(rounds) == wanted
-    assert temperature or sum(r.accepted for r in rounds) > 10
+    assert sum(r.accepted for r in rounds) > (2 if temperature else 10)
     assert text(engine, ids, **options) == wanted
 
 

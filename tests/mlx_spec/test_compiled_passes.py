@@ -244,7 +244,7 @@ def test_drafts_of_one_pass_are_the_same_compiled(make):
         options = Options(max_tokens=24, temperature=0.9, drafter=drafter.name, draft_length=3)
         return [read.drafted for read in engine.generate(prompt(40, 1), options)]
 
-    assert drafted(True) == drafted(False)
+    assert any(found := drafted(True)) and found == drafted(False)
 
 
 KERNELS = """

@@ -7,6 +7,7 @@ from collections import defaultdict
 from functools import cache
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 
 from mlx_spec import Engine, Options, SpecError
@@ -28,6 +29,7 @@ from tests.mlx_spec.tiny_models import (
     one_layer,
     prompt,
     quantizable,
+    settled,
     text,
     tiny_llama,
     together,
@@ -76,7 +78,7 @@ def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int,
     """(texts, which were cancelled): requests come a few at a time, some are cancelled at once or later."""
     rng, rows, coming = random.Random(seed), engine.rows(most), list(requests)
     given: list[Text] = []
-    texts, cancelled = defaultdict[int, list[int]](list), set[int]()
+    texts, cancelled, drafted = defaultdict[int, list[int]](list), set[int](), False
     while coming or rows.busy:
         for _ in range(rng.choice((0, 0, 1, 3)) if rows.busy else 1):
             if coming:
@@ -84,10 +86,12 @@ def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int,
         for one, read in rows.step():
             assert one.number not in cancelled, "a cancelled text gains nothing"
             texts[one.number] += read.tokens
+            drafted |= bool(read.drafted)
         for i, one in enumerate(given):
             if not one.ended and len(texts[one.number]) >= LEAVES.get(i % 8, 99):
                 cancelled.add(one.number)
                 rows.cancel(one)
+    assert drafted or not any(options.draft_length for _, options in requests), "nothing was drafted"
     return [texts[one.number] for one in given], [one.number in cancelled for one in given]
 
 
@@ -108,6 +112,11 @@ def pair(make=one_layer, **options) -> Engine:
     return engine_of(make(0), nearly(make, noise=0.1), context_limit=512, **options)
 
 
+def repeating(seed: int) -> nn.Module:
+    """Its texts repeat themselves."""
+    return settled(tiny_llama(seed), seed, spread=0.7)
+
+
 def on_the_target() -> Engine:
     target = tiny_llama(0)
     drafters = [LayerSkipDrafter(target, [0]), RecyclingDrafter(), LookupDrafter()]
@@ -123,7 +132,7 @@ def read_at_once() -> Engine:
 @pytest.mark.parametrize(
     ("make", "drafter", "length", "most"),
     [
-        (tiny_llama, "none", None, 16), (tiny_llama, "model", 3, 3), (tiny_llama, "lookup", 4, 16),
+        (tiny_llama, "none", None, 16), (tiny_llama, "model", 3, 3), (repeating, "lookup", 4, 16),
         (tiny_llama, "auto", None, 3), (quantizable, "model", 3, 4), (on_the_target, "layer_skip", 2, 4),
         (on_the_target, "recycling", 2, 4), (read_at_once, "auto", None, 4),
     ],

@@ -135,10 +135,16 @@ def tokens(rounds: Iterable[Round]) -> list[int]:
     return [token for read in rounds for token in read.tokens]
 
 
+def must_draft(options: Options) -> bool:
+    """Whether a text longer than a few tokens cannot do without a draft; lookup may find no match."""
+    named = options.draft_length and options.drafter not in ("none", "lookup")
+    return bool(named) or options.drafter == "model"
+
+
 def text(engine: Engine, ids: list[int], **options) -> list[int]:
-    """The whole answer to `ids` with these `Options`. A draft model that is named has to draft."""
+    """The whole answer to `ids` with these `Options`."""
     rounds = list(engine.generate(ids, Options(**options)))
-    if options.get("drafter") == "model" and len(tokens(rounds)) > 3:
+    if must_draft(Options(**options)) and len(tokens(rounds)) > 3:
         assert any(read.drafted for read in rounds), "nothing was drafted"
     return tokens(rounds)
 
@@ -148,6 +154,8 @@ def together(engine: Engine, prompts: list[list[int]], options: list[Options]) -
     rounds: list[list[Round]] = [[] for _ in prompts]
     for i, read in engine.generate_batch(prompts, options):
         rounds[i].append(read)
+    drafted = any(read.drafted for text in rounds for read in text)
+    assert drafted or not any(map(must_draft, options)), "nothing was drafted"
     return rounds
 
 
@@ -159,7 +167,6 @@ def ragged(engine: Engine, drafter: str, draft_length: int = 3) -> int:
     found = together(engine, prompts, drafted)
     for ids, each, rounds in zip(prompts, sampled, found, strict=True):
         assert tokens(rounds) == tokens(engine.generate(ids, replace(each, drafter="none")))
-    assert any(read.drafted for rounds in found for read in rounds), "nothing was drafted"
     return sum(read.accepted for rounds in found for read in rounds)
 
 

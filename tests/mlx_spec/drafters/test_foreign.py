@@ -108,20 +108,20 @@ def engine_with(drafter: ForeignDrafter) -> Engine:
     grid(KINDS, (0.0, 0.8), usual=[("vocabulary", 0.8), ("text", 0.8), ("digits", 0.0)]),
 )
 def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temperature):
-    engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), 0
+    engine, ids, accepted = engine_with(KINDS[kind]()), prompt(30, 3), []
     options = {"max_tokens": 9 if kind == "digits" else 18, "temperature": temperature, "seed": 2}
     for length in (1, 9, None):
         rounds = list(engine.generate(ids, Options(drafter="foreign", draft_length=length, **options)))
         assert tokens(rounds) == text(engine, ids, drafter="none", **options)
         ids = ids + tokens(rounds) + prompt(3, length or 0)
-        accepted += sum(each.accepted for each in rounds)
-    assert kind == "digits" or accepted > 3, "drafts that are all wrong prove little"
+        accepted += [each.accepted for each in rounds if each.drafted]
+    assert accepted and (kind == "digits" or sum(accepted) > 3), "drafts that are all wrong prove little"
 
 
 def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_except_for_tokens_it_lacks():
     engine, ids = (
         engine_with(ByVocabulary(mirrored(0.0), Mapped())),
-        [t for t in prompt(40, 3) if t not in STRANGE],
+        [t for t in prompt(40, 4) if t not in STRANGE],
     )
     for options in ({"temperature": 0.0}, {"temperature": 0.9, "seed": 5}):
         whole = text(engine, ids, drafter="none", max_tokens=60, **options)
@@ -134,7 +134,7 @@ def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_
         )
         assert tokens(rounds) == whole[:count]
         full = [each for each in rounds[1:-1] if each.drafted]
-        assert count < 12 or all(each.accepted == len(each.drafted) for each in full)
+        assert full and all(each.accepted == len(each.drafted) for each in full)
 
 
 def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_told():
@@ -144,7 +144,7 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
     for model in (known, unclear):
         engine = engine_with(ByVocabulary(model, Mapped()))
         drafted.append([each.drafted for each in engine.generate(prompt(30, 3), options)])
-    assert drafted[0] == drafted[1]
+    assert any(drafted[0]) and drafted[0] == drafted[1]
     assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
 
 
@@ -221,13 +221,14 @@ class Wild(Digits):
 
 
 @pytest.mark.parametrize(
-    "drafter", [ByVocabulary(mirrored(), Silent()), ByText(tiny_llama(3, vocab=BASE), Wild())]
+    ("drafter", "drafted"),
+    [(ByVocabulary(mirrored(), Silent()), set()), (ByText(tiny_llama(3, vocab=BASE), Wild()), {10**6, -5})],
 )
-def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_one(drafter):
+def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_one(drafter, drafted):
     engine, ids = engine_with(drafter), prompt(12, 1)
-    assert text(engine, ids, max_tokens=12, drafter="foreign", draft_length=3) == reference(
-        engine.target.model, ids, 12
-    )
+    rounds = list(engine.generate(ids, Options(max_tokens=12, drafter="foreign", draft_length=3)))
+    assert tokens(rounds) == reference(engine.target.model, ids, 12)
+    assert {token for each in rounds for token in each.drafted} == drafted
 
 
 def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):

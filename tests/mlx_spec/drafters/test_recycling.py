@@ -18,7 +18,7 @@ NOTHING = Output(mx.zeros((1, 0, 0)))
 
 @pytest.mark.parametrize(
     ("length", "temperature"),
-    grid((1, 3, 7, None), (0.0, 0.8), usual=[(3, 0.0), (None, 0.8)]),
+    grid((1, 3, 7), (0.0, 0.3), usual=[(3, 0.0), (7, 0.3)]),
 )
 def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
@@ -28,7 +28,7 @@ def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, leng
         options = {"max_tokens": 30, "temperature": temperature, "seed": seed}
         rounds = list(engine.generate(ids, Options(drafter="recycling", draft_length=length, **options)))
         assert tokens(rounds) == text(Engine(target, context_limit=400), ids, **options)
-        assert length is None or temperature or sum(r.accepted for r in rounds) > 10
+        assert sum(r.accepted for r in rounds) > (2 if temperature else 10)
 
 
 def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_followed_the_last():

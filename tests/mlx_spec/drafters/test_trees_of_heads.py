@@ -43,7 +43,7 @@ def test_trees_change_no_text_and_are_accepted_more_often_than_chains(name, size
     asked = Options(drafter=name, draft_length=depth, **options)
     grown = list(engine.generate(PROMPT, asked))
     assert tokens(grown) == text(engine, PROMPT, drafter="none", **options)
-    assert {r.tree_depth for r in grown if r.drafted} <= set(range(1, depth + 1))
+    assert set() < {r.tree_depth for r in grown if r.drafted} <= set(range(1, depth + 1))
     assert len(grown) <= len(list(LEARNT[name].engine().generate(PROMPT, asked))), "the chain is in the tree"
 
 
@@ -59,7 +59,7 @@ def test_the_first_token_of_the_chain_is_in_the_tree(depth):
     for before, drafted in found:
         _, chain = LEARNT["eagle"].guesses(model(LEARNT["eagle"]), before, 1)
         assert chain[0] in drafted
-    assert len({len(drafted) for _, drafted in found}) <= 2
+    assert 0 < len({len(drafted) for _, drafted in found}) <= 2
 
 
 @pytest.mark.parametrize("depth", [1, 4])

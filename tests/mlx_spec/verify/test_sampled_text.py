@@ -92,6 +92,7 @@ def test_an_answer_that_fills_its_context_keeps_its_seeded_text(drafter):
     tight = engine_of(target, draft, context_limit=40)
     rounds = list(tight.generate(ids, Options(drafter=drafter, draft_length=5, **SAMPLED)))
     assert tokens(rounds) == wide[:20] and rounds[-1].stop == "length"
+    assert drafter != "model" or any(r.drafted for r in rounds)
 
 
 VOCAB, TOKENS = 6, 3
@@ -149,10 +150,13 @@ def deviation(
     engine, ids = Engine(target, drafters, context_limit=64), [1, 2, 3, 1, 2, 3, 1, 2]
     sampled: dict[str, Any] = {"temperature": 1.5, "verify": rule, "drafter": drafter, "draft_length": 2}
     options = Options(max_tokens=1 + TOKENS, **sampled, **filters)
-    counts: Counter = Counter()
+    counts, drafted = Counter[tuple[int, ...]](), 0
     for first in range(0, trials, at_once):
         seeded = [replace(options, seed=first + i) for i in range(at_once)]
-        counts.update(tuple(tokens(rounds)[1:]) for rounds in together(engine, [ids] * at_once, seeded))
+        found = together(engine, [ids] * at_once, seeded)
+        counts.update(tuple(tokens(rounds)[1:]) for rounds in found)
+        drafted += sum(bool(read.drafted) for rounds in found for read in rounds)
+    assert drafted > trials / 10
     return chi_square(counts, joint_distribution(target, ids, options), counts.total())
 
 
