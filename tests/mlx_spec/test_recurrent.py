@@ -47,7 +47,7 @@ def states(model: Model, at: int) -> list[np.ndarray]:
     "name", RECOMPUTED + REPLAYED + [pytest.param(name, marks=pytest.mark.slow) for name in MORE]
 )
 def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
-    engine = pair(name)
+    engine = pair(name, noise=0.1)
     target, draft = engine.target, draft_model(engine)
     assert target._history is not None
     assert name in MORE or isinstance(target._history.now, Recomputed if name in RECOMPUTED else Replayed)
@@ -58,7 +58,7 @@ def test_text_is_that_of_mlx_lm_and_states_those_of_a_fresh_start(name):
     for length in (1, 4):
         rounds = list(engine.generate(IDS, Options(max_tokens=TOKENS, drafter="model", draft_length=length)))
         assert tokens(rounds) == wanted
-        accepted |= {r.accepted for r in rounds}
+        accepted |= {r.accepted / len(r.drafted) for r in rounds if r.drafted}
     assert len(accepted) > 1, "rounds that all accept alike prove nothing"
     for model in (target, draft):
         fresh = Model(model.model)

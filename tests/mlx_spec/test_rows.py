@@ -134,13 +134,13 @@ def read_at_once() -> Engine:
     [
         (tiny_llama, "none", None, 16), (tiny_llama, "model", 3, 3), (repeating, "lookup", 4, 16),
         (tiny_llama, "auto", None, 3), (quantizable, "model", 3, 4), (on_the_target, "layer_skip", 2, 4),
-        (on_the_target, "recycling", 2, 4), (read_at_once, "auto", None, 4),
+        (on_the_target, "recycling", 2, 4), (read_at_once, "auto", 3, 4),
     ],
 )  # fmt: skip
 def test_texts_that_join_and_leave_are_those_of_single_runs(make, drafter, length, most):
     special = make in (on_the_target, read_at_once)
     engine = make() if special else pair(make, kv_bits=8 if make is quantizable else None)
-    assert is_right(engine, asked(1, 6, drafter=drafter, draft_length=length), most)
+    assert is_right(engine, asked(1, 12, drafter=drafter, draft_length=length), most)
 
 
 @pytest.mark.parametrize("name", grid(ARCHITECTURES, usual=[("llama_sliding",), ("gemma4_shared",)]))

@@ -84,6 +84,7 @@ def test_d5_a_draft_joins_a_chat_that_began_without_one(engine):
     later = ids + text(engine, ids, max_tokens=10, drafter="none") + prompt(4, 4)
     wanted = reference(engine.target.model, later, 16)
     assert text(engine, later, max_tokens=16, drafter="model", draft_length=3) == wanted
+    assert engine.stats([]).cached_tokens >= len(ids)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,7 @@ def test_a_stop_token_ends_the_text_wherever_in_a_round_it_falls(engine, in_flig
         after = ids + upto + [5, 6]
         drafted = text(engine, after, max_tokens=8, drafter="model", draft_length=3)
         assert drafted == reference(model, after, 8)
+        assert engine.stats([]).cached_tokens >= len(after) - 4
     assert len(places) >= 3, "the stop fell on too few places of a round"
 
 
@@ -153,6 +155,7 @@ def test_cancelling_at_any_round_leaves_the_next_turn_right(engine, drafter):
         again = ids + kept + [3, 4]
         wanted = reference(engine.target.model, again, 12)
         assert text(engine, again, max_tokens=12, drafter=drafter, draft_length=3) == wanted
+        assert not read or engine.stats([]).cached_tokens >= len(ids)
 
 
 def test_cancelling_during_prefill_leaves_the_next_turn_right(engine):
