@@ -123,7 +123,8 @@ def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_
     assert pair.spec.name == "model" and pair.context_limit == 64
     assert {TOKENS[i] for i in pair.stop_tokens} == {"<|end|>", "<turn>", "<end_of_turn>", "<|endoftext|>"}
     plain, drafted = (
-        text(pair.engine, [5, 6, 7], max_tokens=12, drafter=drafter) for drafter in ("none", "model")
+        text(pair.engine, [5, 6, 7], max_tokens=12, drafter=drafter, draft_length=3)
+        for drafter in ("none", "model")
     )
     assert plain == drafted and len(plain) == 12
 
