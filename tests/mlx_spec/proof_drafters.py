@@ -84,7 +84,7 @@ class Head(Drafter):
         self.taps = (layer,)
         self.layer, self.weights = layer, weights
         self.observed: list[tuple[int, int]] = []
-        """(first position, rows) of each pass seen, where the host knows them."""
+        """(first position, rows) of each pass seen; of the text that is furthest."""
         self.state: mx.array | None = None
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
@@ -99,8 +99,7 @@ class Head(Drafter):
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
         hidden = output.hidden[self.layer]
-        if isinstance(p.start.value, int):
-            self.observed.append((p.start.value, hidden.shape[1]))
+        self.observed.append((int(mx.array(p.start.value).max()), hidden.shape[1]))
         if verdict is not None:
             # The row of the last accepted token: the state of the newest token that was read.
             row = verdict.accepted + (hidden.shape[1] - verdict.path.shape[1])

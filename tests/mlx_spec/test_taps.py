@@ -35,9 +35,10 @@ def test_layers_that_give_several_states_are_refused():
 def test_prefill_and_every_round_are_observed_without_a_gap():
     head, ids = Head(1, mx.random.normal((32, VOCAB), key=mx.random.key(1))), prompt(1300, 1)
     engine = Engine(tiny_llama(0), [head], context_limit=2048)
-    read = list(engine.generate(ids, Options(max_tokens=3, drafter="head")))
+    read = list(engine.generate(ids, Options(max_tokens=12, drafter="head", draft_length=1)))
+    assert any(each.drafted for each in read)
     end = 0
     for first, rows in head.observed:
         assert first <= end, "some positions were never shown"
         end = first + rows
-    assert end >= len(ids) + len(read) - 1
+    assert end >= len(ids) + sum(len(each.tokens) for each in read) - 1
