@@ -1,6 +1,7 @@
 """`train --kind characters`: a small model that spells, for a target of any vocabulary."""
 
 import json
+import shutil
 from pathlib import Path
 
 import mlx_lm
@@ -18,9 +19,9 @@ from tests.models.tiny_models import make_tokenizer
 
 @pytest.mark.usefixtures("small_training")
 def test_it_is_made_is_a_model_for_mlx_lm_and_drafts_where_it_is_named(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    target = tiny_pair.target.rename(tiny_pair.target.with_name("my target"))
+    target = Path(shutil.copytree(tiny_pair.target, tmp_path / "my target"))
     made = own_drafters_folder() / target.name / "characters"
     small = ["--layers", "1", "--width", "64", "--bits", "8"]
     assert main(["train", str(target), "--kind", "characters", *small]) == 0
