@@ -10,11 +10,11 @@ import pytest
 from mlx_spec import Options
 from mlx_spec.drafters import Drafter
 from mlx_spec.errors import UnsupportedModel
-from models.errors import BadChoice, BadSource, ModelsError
+from models.errors import BadChoice, BadSource, ModelsError, NotInstalled
 from models.load import drafters
 from models.load.engine import LoadedPair, load
 from models.pairs import drafter_kinds
-from models.pairs.pair import PairSpec, read_source
+from models.pairs.pair import PairSpec, Source, read_source
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
 from tests.models.drafter_folders import EAGLE, LAYER_SKIP, MEDUSA, Repeating, make_drafter
@@ -133,3 +133,9 @@ def test_an_own_draft_model_drafts_where_the_pair_has_none(
     paired = load(resolve(target=str(pair[0]), draft=str(pair[1])))
     assert names(paired).count("model") == 1 and f"--drafter '{own}'" in paired.notes[0]
     assert not load(resolve(target=str(pair[0]), drafters=[str(own)])).notes
+
+
+def test_the_command_that_pulls_a_draft_quotes_a_folder_with_a_space(pair: tuple[Path, Path]) -> None:
+    target = pair[0].rename(pair[0].with_name("my target"))
+    with pytest.raises(NotInstalled, match=rf"pull --target '{target}' --draft org/draft$"):
+        load(PairSpec("a", Source(str(target)), Source("org/draft")))

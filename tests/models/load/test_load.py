@@ -167,12 +167,6 @@ def test_a_repository_that_was_never_pulled_says_how_to_pull(home: Path) -> None
         load(PairSpec("a", Source("org/a"), None))
 
 
-def test_the_command_that_pulls_a_draft_quotes_a_folder_with_a_space(pair: tuple[Path, Path]) -> None:
-    target = pair[0].rename(pair[0].with_name("my target"))
-    with pytest.raises(NotInstalled, match=rf"pull --target '{target}' --draft org/draft$"):
-        load(PairSpec("a", Source(str(target)), Source("org/draft")))
-
-
 def test_a_folder_that_is_gone_is_said(pair: tuple[Path, Path]) -> None:
     spec = spec_of(*pair)
     pair[1].rename(pair[1].with_name("elsewhere"))
