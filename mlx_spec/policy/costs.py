@@ -25,7 +25,7 @@ GUESSED = 1
 KEPT = 8
 """The most weight that a saved cost may have, in readings."""
 LASTING = 16
-"""The most weight that an average may have, in readings: older ones fade."""
+"""The most weight that a cost may have, in readings: older ones fade."""
 FIRST_STEP = 0.5
 """Assumed time of drafting one token, in plain rounds, until it was timed."""
 NOISE = 0.08
