@@ -17,7 +17,8 @@ def prepare() -> None:
 
     Variables that are set already stay. On Linux, OpenBLAS is loaded so that its symbols replace the
     reference BLAS (unless `MLX_SPEC_BLAS=reference`): float32 products are 15 to 40 times faster with it, and
-    a pass over several rows costs little more than one over a single row. MLX's compiler is off there unless
+    a pass over several rows costs little more than one over a single row. It gets one thread: two are a third
+    faster on quiet cores, and half as fast beside another program. MLX's compiler is off there unless
     `MLX_SPEC_COMPILE=1` is set: on the CPU backend it runs g++ for seconds at first use; rounds take a fifth
     less time after that.
     """

@@ -26,7 +26,7 @@ SHADOW_FIRST = 3
 """Tokens without a draft before the first shadow draft of an answer; doubled after each."""
 PROBE_FIRST, PROBE_LAST = 16, 1024
 """Rounds between two probes of what is not chosen: doubled after each, reset when an outlier is believed."""
-PROBE_ROUNDS = 5
+PROBE_ROUNDS = 6
 """A probe is given up after this many rounds without a steady timing, one already in flight included."""
 SKIPPED_FIRST, SKIPPED, RESTED = 3, 8, 32
 """Plain rounds between two evaluations of the same candidates, as evaluating takes time: when an answer
@@ -103,6 +103,8 @@ class Controller(Policy):
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """The candidate that drafts and its draft length; 0 is a plain round, with a shadow draft by it."""
+        # What a tree costs cannot be guessed from nothing: without a calibration none is drafted.
+        candidates = [c for c in candidates if not c.nodes or self.costs.longest(c.costs_as)]
         plain, self._could_draft = self.costs.plain, bool(candidates)
         if plain is None or plain.seen < PLAIN_FIRST or not candidates:
             return NO_CANDIDATE, 0
@@ -228,21 +230,23 @@ class Controller(Policy):
     def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float
     ) -> tuple[Candidate, int] | None:
-        """In turn plain rounds, a longer and a shorter draft, other drafters: a wrong cost of a kind of round
+        """In turn a longer and a shorter draft, plain rounds, other drafters: a wrong cost of a kind of round
         that never runs would never be corrected.
 
         None if the budget does not cover it, or if the draft would not pay even in a plain round's time.
         """
         turns = [(value, 1 + int(value.pace[1:].argmin())) for value in values if value is not chosen]
         if chosen:
-            turns += [(chosen, j) for j in dict.fromkeys((0, k + 1, k - 1)) if j < len(chosen.seconds)]
-        self._probes += 1
+            near = [j for j in dict.fromkeys((k + 1, k - 1, 0)) if j < len(chosen.seconds)]
+            turns = [*((chosen, j) for j in near), *turns]
         value, j = turns[self._probes % len(turns)]
+        self._probes += 1
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
         once = self.reading.get(value.candidate.drafter, 0.0) * value.candidate.behind / value.seconds[0]
-        covered = max(min(value.risk(j) + value.reading, START), once) <= left
+        loss = value.risk(j) + value.reading
+        covered = max(2 * loss if value.candidate.nodes else min(loss, START), once) <= left
         return (value.candidate, j) if pays and covered else None
 
     def _begin_probe(self, drafter: str, k: int) -> None:
@@ -252,7 +256,7 @@ class Controller(Policy):
         """Learn a steady round's time; it ends a probe of its drafter, unless it is an outlier."""
         k = read.draft_length
         surprise = self.costs.learn(name, k, read.seconds, length)
-        if self._probe and name == self._probe[0] and surprise != "gross":
+        if self._probe and name == self._probe[0] and surprise not in ("gross", "new"):
             self._probe_left = 0
         if surprise == "believed":
             self._probe_after = PROBE_FIRST

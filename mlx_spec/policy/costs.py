@@ -45,7 +45,7 @@ CHANGED = 1 / 32
 """Share of a believed surprise that may be the drafter's own, not the machine's."""
 
 
-Surprise = Literal["none", "gross", "believed"]
+Surprise = Literal["none", "gross", "believed", "new"]
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class Costs:
         name = drafter if k else PLAIN
         cost = self._known(drafter, k) if k else self.plain
         if cost is None:
-            return "none"
+            return "new"
         i, joint = self._index(name), self._joint
         surprise = math.log(seconds / cost.at(length)) - self._factors[name]
         self._loosen(MACHINE, i, DRAFTER if i else 0.0)
