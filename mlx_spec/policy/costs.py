@@ -36,9 +36,10 @@ SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
 """Standard deviations of an outlier. One may be due to another program; a second one is believed."""
-BEGIN, APART, UNTIMED = 4.0, 1 / 4, 16.0
+BEGIN, APART, UNTIMED = 4.0, 2.0, 16.0
 """Variances of the machine's speed at the start and of a drafter's factor beside it, where some of its costs
-were timed and where none were. Variances are of logarithms, in units of one reading's noise."""
+were timed and where none were: a calibration that met a slow moment is wrong by more than a reading's noise.
+Variances are of logarithms, in units of that noise."""
 MACHINE, DRAFTER = 1 / 16, 1 / 256
 """Variances that a reading's time adds: to all factors together, to the factor of the drafter read."""
 CHANGED = 1 / 32
