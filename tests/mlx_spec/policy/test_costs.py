@@ -63,6 +63,24 @@ def test_what_a_drafter_costs_more_than_was_thought_is_learned_from_rounds_besid
     assert relative(costs, 6) > 2.2, "its other lengths are likely to cost more too"
 
 
+def first_reading() -> float:
+    """A draft's cost after one reading of 1.1, calibrated in a moment when it took half as long again."""
+    costs = Costs(RoundCost(1.0), {"model": {k: RoundCost(1.5 * (1 + 0.1 * k)) for k in range(1, 9)}})
+    for _ in range(4):
+        costs.learn(PLAIN, 0, 1.0, 0)
+    costs.learn("model", 1, 1.1, 0)
+    return relative(costs, 1)
+
+
+def test_a_calibration_that_met_a_slow_moment_is_mostly_forgotten_at_the_first_reading() -> None:
+    assert 1.1 < first_reading() < (1.1 + 1.65) / 2
+
+
+def test_a_calibration_that_is_believed_like_a_reading_is_caught(monkeypatch) -> None:
+    monkeypatch.setattr("mlx_spec.policy.costs.APART", 1 / 4)
+    assert first_reading() > (1.1 + 1.65) / 2
+
+
 def test_single_slow_rounds_teach_nothing() -> None:
     costs, rng = measured(), random.Random(1)
     for n in range(200):
