@@ -1,9 +1,9 @@
 """Chooses drafter and draft length for the most tokens per second, never slower than plain decoding.
 
 It maximises E(k) / C(k) over drafters and lengths k: expected tokens of a round (`acceptance.py`) over its
-wall time (`costs.py`). Drafters are compared with each other and with plain rounds by times made longer by
-their uncertainty, and the budget must cover a draft's rejection (`budget.py`). Lossless whatever it chooses:
-it depends on earlier rounds only.
+wall time (`costs.py`). Drafters are compared with each other by times made longer by their uncertainty, and
+the best with plain rounds; the budget must cover a draft's rejection (`budget.py`). Lossless whatever it
+chooses: it depends on earlier rounds only.
 """
 
 import math
@@ -193,7 +193,9 @@ class Controller(Policy):
             for value, k in zip(values, lengths, strict=True)
         ]
         first = int(np.argmin(paces))
-        value, k = values[first], lengths[first] if paces[first] <= plain else 0
+        value, k = values[first], lengths[first]
+        if k and value.pace[k] > plain:
+            k = 0
         if self._since_probe >= self._probe_after and (
             probe := self._next_probe(values, value if k else None, k, left)
         ):

@@ -1,6 +1,7 @@
 """The adaptive draft length in simulated time: costs, texts and noise are given."""
 
 from dataclasses import replace
+from statistics import mean
 
 import pytest
 
@@ -38,9 +39,12 @@ def play(planner: Controller, world: World, answers: int) -> float:
 
 @pytest.mark.parametrize("restored", [False, True], ids=["learned", "from disk"])
 def test_costs_believed_too_high_are_corrected_within_2000_tokens(restored: bool):
-    planner = believed_slow(restored)
-    assert play(planner, SLOW, 5) > 1.2
-    assert planner.costs.of("model", 1) < 1.1 * SLOW.takes(1)
+    gains = []
+    for seed in range(8):
+        planner = believed_slow(restored)
+        gains.append(play(planner, replace(SLOW, seed=seed), 5))
+        assert planner.costs.of("model", 1) < 1.1 * SLOW.takes(1)
+    assert mean(gains) > 1.2
 
 
 @pytest.mark.parametrize(("constant", "value"), [("PROBE_FIRST", 10**9), ("PROBE_ROUNDS", 1)])

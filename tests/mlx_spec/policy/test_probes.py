@@ -8,18 +8,22 @@ from mlx_spec.policy.costs import GUESSED, MEASURED, PLAIN, Costs, RoundCost
 from mlx_spec.types import Round
 
 CHAIN = Candidate("eagle", "eagle", 0.6, 7)
+UNLIKELY = Candidate("eagle", "eagle", 0.45, 7)
+"""Too seldom accepted for the cost that is assumed before one was timed."""
 TREE = Candidate("eagle", "eagle, 15", 0.6, 5, nodes=15)
 
 
 class Machine:
-    """Plays one answer whose drafts are accepted by two tokens of three; a plain round takes a second.
+    """Plays one answer; a plain round takes a second, and each drafted token 0.2 more.
 
     Args:
+        tree: seconds of a round with a tree.
+        right: drafted tokens of three that are accepted.
         unsteady: how many drafted rounds build graphs, of all.
     """
 
-    def __init__(self, planner: Controller, step: float = 0.2, tree: float = 8.0, unsteady: int = 0):
-        self.planner, self.step, self.tree, self.unsteady = planner, step, tree, unsteady
+    def __init__(self, planner: Controller, tree: float = 8.0, right: int = 2, unsteady: int = 0):
+        self.planner, self.tree, self.right, self.unsteady = planner, tree, right, unsteady
         self.written = self.drafted = 0
         self.kinds: list[str] = []
         planner.begin([1])
@@ -28,8 +32,8 @@ class Machine:
         for _ in range(rounds):
             candidate, k = self.planner.choose(candidates, self.written)
             self.drafted += k > 0
-            n = sum((self.drafted + i) % 3 > 0 for i in range(k)) if k else 0
-            seconds = (self.tree if candidate.nodes else 1 + self.step * k) if k else 1.0
+            n = next((i for i in range(k) if (self.drafted + i) % 3 >= self.right), k)
+            seconds = (self.tree if candidate.nodes else 1 + 0.2 * k) if k else 1.0
             steady = not k or self.drafted > self.unsteady
             kind = candidate if k else NO_CANDIDATE
             name = kind.drafter if k else PLAIN
@@ -48,12 +52,12 @@ def calibrated(tree: RoundCost) -> Controller:
 
 def test_the_first_probe_of_a_new_drafter_learns_what_it_costs():
     """Its first rounds build graphs, and the first steady one only shows that there is such a round."""
-    machine = Machine(Controller(), unsteady=4)
-    machine.play([CHAIN], PROBE_FIRST + 8)
+    machine = Machine(Controller(), right=1, unsteady=4)
+    machine.play([UNLIKELY], PROBE_FIRST + 8)
     assert machine.planner.costs.timed("eagle") == 1
     assert machine.planner.costs.of("eagle", 1) == pytest.approx(1.2, rel=0.1)
     before = machine.drafted
-    machine.play([CHAIN], 20)
+    machine.play([UNLIKELY], 20)
     assert machine.drafted > before + 10, "it pays, and is used"
 
 
@@ -65,8 +69,8 @@ def test_a_probe_that_ends_with_a_rounds_first_timing_learns_nothing(monkeypatch
         return "none" if surprise == "new" else surprise
 
     monkeypatch.setattr(Costs, "learn", settled)
-    machine = Machine(Controller(), unsteady=4)
-    machine.play([CHAIN], PROBE_FIRST + 28)
+    machine = Machine(Controller(), right=1, unsteady=4)
+    machine.play([UNLIKELY], PROBE_FIRST + 5)
     assert machine.planner.costs.timed("eagle") == 0
 
 
@@ -87,3 +91,11 @@ def test_trees_whose_probe_the_budget_does_not_cover_are_not_probed(seen: int):
         machine = Machine(calibrated(RoundCost(seconds, seen=seen)), tree=seconds)
         machine.play([TREE], 100)
         assert (TREE.costs_as in machine.kinds) == probed
+
+
+def test_a_draft_that_is_expected_to_pay_is_made_though_its_cost_is_in_doubt():
+    planner = Controller(Costs(RoundCost(1.0, seen=8), {"eagle": {1: RoundCost(1.35)}}))
+    planner.begin([1])
+    pace = 1.35 / (1 + UNLIKELY.prior)
+    assert pace < 1 < pace * (1 + planner.costs.doubt("eagle", 1))
+    assert planner.choose([UNLIKELY], 0) == (UNLIKELY, 1)
