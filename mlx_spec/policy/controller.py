@@ -232,14 +232,14 @@ class Controller(Policy):
     def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float
     ) -> tuple[Candidate, int] | None:
-        """In turn a longer and a shorter draft, plain rounds, other drafters: a wrong cost of a kind of round
-        that never runs would never be corrected.
+        """In turn a longer draft, plain rounds, a shorter draft, other drafters: a wrong cost of a kind of
+        round that never runs would never be corrected.
 
         None if the budget does not cover it, or if the draft would not pay even in a plain round's time.
         """
         turns = [(value, 1 + int(value.pace[1:].argmin())) for value in values if value is not chosen]
         if chosen:
-            near = [j for j in dict.fromkeys((k + 1, k - 1, 0)) if j < len(chosen.seconds)]
+            near = [j for j in dict.fromkeys((k + 1, 0, k - 1)) if j < len(chosen.seconds)]
             turns = [*((chosen, j) for j in near), *turns]
         value, j = turns[self._probes % len(turns)]
         self._probes += 1
