@@ -44,10 +44,11 @@ def test_a_head_that_did_not_draft_gives_shadow_results() -> None:
     engine: Any = Engine(heads.target(), [UNTRAINED["eagle"]()], context_limit=400)
     # Drafting pays if more is accepted than is assumed.
     dear = {k: RoundCost(0.005 * rounds) for k, rounds in {1: 1.8, 2: 2.2, 3: 2.5, 7: 3.4}.items()}
-    engine.controller = Controller(Costs(RoundCost(0.005), {"eagle": dear}))
+    controller: Any = Controller(Costs(RoundCost(0.005), {"eagle": dear}))
     asked: list[str] = []
-    shadow = engine.controller.shadow
-    engine.controller.shadow = lambda t, c, right: (asked.append(c.drafter), shadow(t, c, right))[1]
+    shadow = controller.shadow
+    controller.shadow = lambda t, c, right: (asked.append(c.drafter), shadow(t, c, right))[1]
+    engine.controller = controller
     text(engine, PROMPT, max_tokens=24, drafter="eagle")
     assert "eagle" in asked
 
