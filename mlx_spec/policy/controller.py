@@ -247,6 +247,7 @@ class Controller(Policy):
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
         once = self.reading.get(value.candidate.drafter, 0.0) * value.candidate.behind / value.seconds[0]
+        # A probe may take two rounds. A chain's loss is small, however dear it is believed to be.
         loss = value.risk(j) + value.reading
         covered = max(2 * loss if value.candidate.nodes else min(loss, START), once) <= left
         return (value.candidate, j) if pays and covered else None

@@ -70,7 +70,7 @@ def test_a_probe_that_ends_with_a_rounds_first_timing_learns_nothing(monkeypatch
 
     monkeypatch.setattr(Costs, "learn", settled)
     machine = Machine(Controller(), right=1, unsteady=4)
-    machine.play([UNLIKELY], PROBE_FIRST + 5)
+    machine.play([UNLIKELY], PROBE_FIRST + 8)
     assert machine.planner.costs.timed("eagle") == 0
 
 
