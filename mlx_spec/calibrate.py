@@ -1,18 +1,18 @@
 """Measures the costs of rounds: the engine's own, timed on a made-up text at two context lengths."""
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.candidate import NO_CANDIDATE, TREES, Candidate, rows_of
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
-from mlx_spec.policy.costs import GUESSED, Costs, RoundCost
+from mlx_spec.policy.controller import Controller
+from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ FIRST = (3, 8, 1, 2, 15, 4, 5, 31)
 REST = (6, 7, 10, 12, 9, 11, 13, 14, 23)
 DRAFTED = (1, 3, 15)
 """Draft lengths at which drafters that step a model are timed: each step costs about the same."""
+DEPTHS = (3, 6)
+"""Depths at which trees are timed."""
 LONG = 7
 """Drafted tokens that show the time of a step: the time of a single one is lost in the machine's noise."""
 TIMED_ROUNDS = 2
@@ -43,9 +45,22 @@ disturbance."""
 class Kind(NamedTuple):
     """A kind of round: drafter, draft length, context length."""
 
-    drafter: DrafterName
+    drafter: str
+    """As in `Candidate.costs_as`."""
     k: int
     context: int
+
+
+class Only(Controller):
+    """Plans rounds of one kind."""
+
+    def __init__(self, kind: Kind):
+        super().__init__()
+        self.kind = kind
+
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        found = [c for c in candidates if c.costs_as == self.kind.drafter]
+        return (found[0], self.kind.k) if found else (NO_CANDIDATE, 0)
 
 
 def calibrate(engine: "Engine") -> "Calibration":
@@ -69,6 +84,7 @@ class Calibration:
         self.contexts = list(dict.fromkeys((self.near, self.far)))
         self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
         """Drafters that step a model for each token."""
+        self.trees = [f"{d.name}{TREES}{nodes}" for d in engine.drafters if d.trees for nodes in d.nodes]
         self.plain: list[float] = []
         """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
@@ -117,15 +133,14 @@ class Calibration:
             both = near[name].keys() & far[name].keys()
             grown[name] = {k: (far[name][k] - near[name][k]) / apart for k in both}
         flat = grown.get("lookup") or {0: 0.0}
-        known = {
-            name: {k: self._cost(seconds, _on_line(grown.get(name) or flat, k)) for k, seconds in by.items()}
-            for name, by in near.items()
-        }
+        known = dict[str, dict[int, RoundCost]]()
+        for name, by in near.items():
+            growth = {k: _on_line(grown.get(name) or flat, rows_of(name, k) - 1) for k in by}
+            known[name] = {k: self._cost(seconds, growth[k]) for k, seconds in by.items()}
         plain = known["lookup"].pop(0)
         for drafter in self.engine.drafters:
             if not drafter.steps:  # its drafts cost nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
-        known |= {name: by for drafter in self.engine.drafters for name, by in _trees(drafter, known)}
         return Costs(plain, {name: by for name, by in known.items() if by})
 
     def verifying(self, context: int) -> dict[int, float]:
@@ -154,6 +169,9 @@ class Calibration:
                     kinds += [
                         Kind(name, k, context) for name in self.stepping for k in DRAFTED if k in fitting
                     ]
+            if lengths is FIRST:
+                trees = (Kind(name, k, self.near) for name, k in product(self.trees, DEPTHS))
+                kinds += [tree for tree in trees if self._fits(rows_of(tree.drafter, tree.k), self.near)]
         return kinds
 
     def _fits(self, k: int, context: int) -> bool:
@@ -194,15 +212,16 @@ class Calibration:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
         left_out = not (warm or self.engine.target.compiles)  # compiled, that round is not steady anyway
         tokens = (kind.k + 1) * (TIMED_ROUNDS + left_out + 3)
-        options = Options(drafter=kind.drafter, draft_length=kind.k, max_tokens=tokens)
-        drafters = self.engine.drafters
+        options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
+        drafters, controller = self.engine.drafters, self.engine.controller
         self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
+        self.engine.controller = Only(kind)
         try:
             rounds = self.engine.generate(self._text(kind.context), options)
-            steady = (read.seconds for read in rounds if read.steady and len(read.drafted) == kind.k)
+            steady = (read.seconds for read in rounds if read.steady and read.draft_length == kind.k)
             return list(islice(steady, left_out, left_out + TIMED_ROUNDS))
         finally:
-            self.engine.drafters = drafters
+            self.engine.drafters, self.engine.controller = drafters, controller
             self.engine.forget()  # the text was not really read
 
     def _text(self, length: int, unread: DrafterName = "") -> list[int]:
@@ -247,30 +266,12 @@ class Calibration:
                 once, step = drafting
                 reach = range(1, min(max(passes), max(DRAFTED)) + 1)
                 rounds[name] = {k: _on_line(passes, k) + once + step * k for k in reach}
-        return rounds
+        return rounds | {name: timed for name in self.trees if (timed := self._timed_at(name, context))}
 
     def _cost(self, seconds: float, growth: float) -> RoundCost:
         """A line through the near measurement; at an empty context it is at least half of that."""
         growth = min(max(growth, 0.0), seconds / 2 / self.near)
         return RoundCost(seconds - growth * self.near, growth)
-
-
-def _trees(
-    drafter: Drafter, known: Mapping[str, dict[int, RoundCost]]
-) -> Iterator[tuple[str, dict[int, RoundCost]]]:
-    """Estimated costs of its tree rounds, by depth: a pass over all nodes and a chain's draft, whose steps
-    cost as much more over several rows as a pass does."""
-    passes = {k: cost.seconds for k, cost in known.get("lookup", {}).items()}
-    for nodes in drafter.nodes if drafter.trees and passes else ():
-        wide, rounds = _on_line(passes, nodes), dict[int, RoundCost]()
-        for depth, chain in known.get(drafter.name, {}).items():
-            if depth < nodes:
-                narrow = _on_line(passes, depth)
-                steps = [_on_line(passes, rows - 1) for rows in drafter.tree_rows(nodes, depth)]
-                wider = sum(steps) / len(steps) / _on_line(passes, 0)
-                more = max(0.0, wide - narrow) + max(0.0, chain.seconds - narrow) * max(0.0, wider - 1)
-                rounds[depth] = RoundCost(chain.seconds + more, chain.growth, GUESSED)
-        yield replace(NO_CANDIDATE, drafter=drafter.name, nodes=nodes).costs_as, rounds
 
 
 def _on_line(points: Mapping[int, float], k: int) -> float:

@@ -64,10 +64,6 @@ class Drafter(ABC):
         """Whether each drafted token takes a step of a model."""
         return bool(self.models)
 
-    def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
-        """Rows of each step that drafts a tree of `nodes` nodes, `depth` deep; a chain's steps have one."""
-        return [1]
-
     @property
     def parts(self) -> Sequence[nn.Module]:
         """Modules with its weights, which may include some of the target's."""

@@ -46,9 +46,6 @@ class EagleDrafter(FeatureDrafter):
         trees = (replace(c, kind=f"{c.kind}, {n}", nodes=n, room=k, shadows=0) for n, k in rooms.items())
         return [*chain, *trees]
 
-    def tree_rows(self, nodes: int, depth: int) -> Sequence[int]:
-        return [1 + level * _width(nodes) for level in range(depth)]
-
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         draft = self._tree if context.nodes else super()._chain
         return draft(context, depth, verifier)

@@ -103,7 +103,7 @@ class Controller(Policy):
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
         """The candidate that drafts and its draft length; 0 is a plain round, with a shadow draft by it."""
-        # What a tree costs cannot be guessed from nothing: without a calibration none is drafted.
+        # What a tree costs cannot be guessed: none is drafted where calibration timed none.
         candidates = [c for c in candidates if not c.nodes or self.costs.longest(c.costs_as)]
         plain, self._could_draft = self.costs.plain, bool(candidates)
         if plain is None or plain.seen < PLAIN_FIRST or not candidates:

@@ -1,18 +1,22 @@
 """Calibration can be stopped at any time, and leaves the engine's answers as they were."""
 
 import time
+from statistics import median_low
 from types import SimpleNamespace
 
 import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec import calibrate as measuring
-from mlx_spec.arrays import Length
+from mlx_spec.arrays import Draft, Length
 from mlx_spec.calibrate import FIRST, Calibration, Kind
+from mlx_spec.drafters import Context
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
+from mlx_spec.policy.controller import Controller
+from mlx_spec.verify.batch import Proposer
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
@@ -161,21 +165,33 @@ def test_chains_and_trees_of_a_head_have_the_prior_of_heads():
     assert found and {(c.prior, c.weight) for c in found} == {(0.6, 5.0)}
 
 
-def test_trees_begin_with_the_costs_of_a_wider_pass_and_of_steps_over_their_levels():
+def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
+    monkeypatch.setattr(measuring, "FIRST", (1,))
+    monkeypatch.setattr(measuring, "DEPTHS", (2, 3))
+    engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
+    grown, tree = set[tuple[int, int]](), EagleDrafter._tree
+
+    def spied(drafter: EagleDrafter, context: Context, depth: int, verifier: Proposer) -> Draft:
+        grown.add((context.nodes, depth))
+        return tree(drafter, context, depth, verifier)
+
+    monkeypatch.setattr(EagleDrafter, "_tree", spied)
+    calibration = Calibration(engine)
+    trees = [kind for kind in calibration._kinds() if "tree" in kind.drafter]
+    assert any(all(map(calibration.times.get, trees)) for _ in calibration.run(60.0))
+    assert grown == {(7, 2), (7, 3), (15, 2), (15, 3)}
+    costs, plain = calibration.finish(), median_low(calibration.plain)
+    for kind in trees:
+        timed = median_low(calibration.times[kind]) * plain
+        assert costs.of(kind.drafter, kind.k, kind.context) == pytest.approx(timed)
+    assert isinstance(engine.controller, Controller) and engine.controller.costs is costs
+
+
+def test_trees_that_were_not_timed_have_no_costs():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
-    for kind in calibration._kinds():
-        drafting = 0.05 * kind.k if kind.drafter == "eagle" else 0.0
-        calibration.times[kind] = [1 + 0.1 * kind.k + drafting]
-    costs = calibration.costs()
-    for nodes, width in zip(EagleDrafter.nodes, (3, 4), strict=True):
-        (tree,) = [c for c in engine.drafters[0].candidates(Length.exact(9)) if c.nodes == nodes]
-        for depth in range(1, 7):
-            # Its level d reads the text's last token and the levels before: 1 + d width rows.
-            wider = [max(1.0, (1 + 0.1 * level * width) / 1.1) for level in range(depth)]
-            expected = 1 + 0.1 * nodes + 0.05 * sum(wider)
-            assert costs.of(tree.costs_as, depth) == pytest.approx(expected)
-            assert costs.timed(tree.costs_as) >= depth, "auto may choose it"
-    engine.target.trees = engine.drafters[0].trees = False
+    calibration.times = {kind: [1.5] for kind in calibration._kinds() if "tree" not in kind.drafter}
     assert set(calibration.costs().rounds) == {"eagle", "lookup"}
+    engine.target.trees = engine.drafters[0].trees = False
+    assert not any("tree" in kind.drafter for kind in Calibration(engine)._kinds())

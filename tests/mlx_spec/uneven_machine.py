@@ -7,6 +7,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 
 from mlx_spec import Options, Round
+from mlx_spec.calibrate import Only
 
 SLOWER = 1.5
 """How many times slower the machine is half of the time."""
@@ -27,6 +28,7 @@ class UnevenMachine:
 
     def __init__(self, plain: float, seed: int):
         self.plain, self.now, self._draw = plain, 0.0, random.Random(seed)
+        self.controller: Only | None = None
         self.context_limit, self.can_pretend, self.target = 2048, True, SimpleNamespace(compiles=True)
         head = SimpleNamespace(name="eagle", steps=True, models=[None], trees=False, nodes=())
         self.drafters = [head]
@@ -45,7 +47,7 @@ class UnevenMachine:
     def generate(self, text: Sequence[int], options: Options) -> Iterator[Round]:
         """Rounds of the kind that was asked for. The first is not steady, of plain ones the first three:
         others are in flight."""
-        k = options.draft_length or 0
+        k = self.controller.kind.k if self.controller else options.draft_length or 0
         for i in range(9):
             begun = self.now
             left = self.plain * self.cost(k, options.drafter) * self._draw.lognormvariate(0, NOISE)
