@@ -42,7 +42,7 @@ were timed and where none were: a calibration that met a slow moment is wrong by
 Variances are of logarithms, in units of that noise."""
 MACHINE, DRAFTER = 1 / 16, 1 / 256
 """Variances that a reading's time adds: to all factors together, to the factor of the drafter read."""
-CHANGED = 1 / 32
+CHANGED = 1 / 16
 """Share of a believed surprise that may be the drafter's own, not the machine's."""
 
 
