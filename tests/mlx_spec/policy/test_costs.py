@@ -53,6 +53,22 @@ def test_a_filter_that_takes_a_slower_machine_for_the_drafter_is_caught(monkeypa
     assert slowed(measured(), 1.5) > 1.4 * 1.08
 
 
+def found_out() -> float:
+    """The draft's cost relative to plain rounds', believed 0.47 and truly 1.4, after two drafts and the two
+    plain rounds of the probe that follows."""
+    costs = Costs(RoundCost(1.0), {"model": {k: RoundCost((1 + 0.4 * k) / 3) for k in range(1, 9)}})
+    for name, k, seconds in [(PLAIN, 0, 1.0)] * 4 + [("model", 1, 1.4)] * 2 + [(PLAIN, 0, 1.0)] * 2:
+        costs.learn(name, k, seconds, 0)
+    return relative(costs, 1)
+
+
+def test_a_drafter_that_is_slower_than_was_believed_is_not_taken_for_a_slow_machine(monkeypatch) -> None:
+    slower = 1.1
+    assert found_out() > slower
+    monkeypatch.setattr("mlx_spec.policy.costs.CHANGED", 1 / 32)
+    assert found_out() < slower
+
+
 def test_what_a_drafter_costs_more_than_was_thought_is_learned_from_rounds_beside_others() -> None:
     costs = measured()
     for _ in range(15):

@@ -24,6 +24,7 @@ HOSTILE = [
     World("M1, M2", 0.3, "0.15", slow=0.3),
     World("M1, M2", 0.1, "0.02", slow=0.3),
     World("this CPU", 0.1, "0.65", tokens=40, reading=30.0),
+    World("stranger", 0.1, "0.15", tokens=SHORT, wrong=1 / 3),
 ]
 GENEROUS = [
     (World("this CPU", 0.1, "0.90"), 1.6),
