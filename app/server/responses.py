@@ -90,7 +90,9 @@ class ResponsesRequest(Sampling):
                 if last and (calls := message.get("tool_calls")):
                     last["tool_calls"] = [*last.get("tool_calls", ()), *calls]
                 elif last and message["role"] == "assistant" and _is_thought(last):
+                    thoughts = (each.get("reasoning_content") for each in (last, message))
                     last["content"] = message["content"]
+                    last["reasoning_content"] = "\n".join(filter(None, thoughts))
                 else:
                     messages.append(message)
         return tuple(message for message in messages if not _is_thought(message))

@@ -89,3 +89,14 @@ def test_what_openai_encrypted_is_not_read(scripted_server: RunningServer) -> No
     asked = {"input": [*CALL, item, {"role": "user", "content": "echo"}]}
     text = scripted_server.ask("/v1/responses", asked).json["output"][0]["content"][0]["text"]
     assert "gAAAAABo" not in text
+
+
+def test_two_thoughts_one_after_the_other_both_reach_the_template(scripted_server: RunningServer) -> None:
+    thoughts = [
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": each}]}
+        for each in ("first", "second")
+    ]
+    answered = {"type": "message", "role": "assistant", "content": "so it is"}
+    asked = {"input": [*CALL, *thoughts, answered, {"role": "user", "content": "echo"}]}
+    text = scripted_server.ask("/v1/responses", asked).json["output"][0]["content"][0]["text"]
+    assert "<first\nsecond>" in text
