@@ -106,8 +106,9 @@ class PullQueue:
 
     def not_here(self, chosen: PairSpec | None = None) -> list[PullJob]:
         """Jobs whose pair is not installed: the running one, the chosen pair's, then the rest."""
-        jobs = (job for job in self.jobs if job.state in NOT_HERE)
-        return sorted(jobs, key=lambda j: (j.state != "running", j.pair != chosen, NOT_HERE.index(j.state)))
+        states = [(job, job.state) for job in self.jobs]  # read once: a download may end meanwhile
+        places = {job: NOT_HERE.index(state) for job, state in states if state in NOT_HERE}
+        return sorted(places, key=lambda job: (places[job] > 0, job.pair != chosen, places[job]))
 
     @property
     def unfinished(self) -> list[PullJob]:

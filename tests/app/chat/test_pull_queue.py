@@ -57,6 +57,14 @@ def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> N
     assert [job.state for job in queue.not_here()] == ["running", "waiting", "paused", "failed", "cancelled"]
 
 
+def test_a_download_may_end_while_the_list_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = PullQueue(tmp_path)
+    job = PullJob(find(FIRST).spec)
+    queue.jobs, states = [job], iter(["running", "done", "done", "done"])
+    monkeypatch.setattr(PullJob, "state", property(lambda _: next(states)), raising=False)
+    assert queue.not_here() == [job]
+
+
 def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_runs(tmp_path: Path) -> None:
     queue = PullQueue(tmp_path)
     names = ("qwen3-8b", FIRST, SECOND)
