@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from dataclasses import replace
+from itertools import islice, product, takewhile
 from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +52,7 @@ class Kind(NamedTuple):
     context: int
 
 
-class Only(Controller):
+class OneKind(Controller):
     """Plans rounds of one kind."""
 
     def __init__(self, kind: Kind):
@@ -84,7 +85,9 @@ class Calibration:
         self.contexts = list(dict.fromkeys((self.near, self.far)))
         self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
         """Drafters that step a model for each token."""
-        self.trees = [f"{d.name}{TREES}{nodes}" for d in engine.drafters if d.trees for nodes in d.nodes]
+        branching = [(d.name, nodes) for d in engine.drafters if d.trees for nodes in d.nodes]
+        self.trees = [replace(NO_CANDIDATE, drafter=name, nodes=n).costs_as for name, n in branching]
+        """Drafters with a size of their trees, as in `Candidate.costs_as`."""
         self.plain: list[float] = []
         """Seconds of a plain round at the near context, each time it was timed."""
         self.times: dict[Kind, list[float]] = {}
@@ -215,10 +218,12 @@ class Calibration:
         options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
         drafters, controller = self.engine.drafters, self.engine.controller
         self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
-        self.engine.controller = Only(kind)
+        self.engine.controller = OneKind(kind)
         try:
             rounds = self.engine.generate(self._text(kind.context), options)
-            steady = (read.seconds for read in rounds if read.steady and read.draft_length == kind.k)
+            # A tree is no deeper than there are heads.
+            fitting = takewhile(lambda read: read.draft_length in (0, kind.k), rounds)
+            steady = (read.seconds for read in fitting if read.steady and read.draft_length == kind.k)
             return list(islice(steady, left_out, left_out + TIMED_ROUNDS))
         finally:
             self.engine.drafters, self.engine.controller = drafters, controller

@@ -75,7 +75,7 @@ def find(name: str) -> Pair:
     if pair := pairs.get(name.lower()):
         return pair
     if "/" in name:
-        how = f"A repository or folder opens so: mlx-spec chat --target {name}"
+        how = f"A repository or folder is opened with: mlx-spec chat --target {name}"
         raise UnknownPair(f"There is no pair {name}. {how}")
     near = get_close_matches(name.lower(), pairs, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Known pairs: {', '.join(pairs)}."

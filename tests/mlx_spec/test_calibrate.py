@@ -1,6 +1,7 @@
 """Calibration can be stopped at any time, and leaves the engine's answers as they were."""
 
 import time
+from collections import Counter
 from statistics import median_low
 from types import SimpleNamespace
 
@@ -14,10 +15,11 @@ from mlx_spec.drafters import Context
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
+from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
 from mlx_spec.policy.controller import Controller
-from mlx_spec.verify.batch import Proposer
-from tests.mlx_spec import assistant_heads
+from mlx_spec.verify.batch import BatchVerifier, Proposer
+from tests.mlx_spec import assistant_heads, medusa_heads
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
 from tests.mlx_spec.uneven_machine import UnevenMachine
@@ -185,6 +187,25 @@ def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
         timed = median_low(calibration.times[kind]) * plain
         assert costs.of(kind.drafter, kind.k, kind.context) == pytest.approx(timed)
     assert isinstance(engine.controller, Controller) and engine.controller.costs is costs
+
+
+def test_a_tree_that_cannot_be_as_deep_as_it_was_to_be_timed_is_given_up_at_once(monkeypatch):
+    model, deep = medusa_heads.target(), medusa_heads.HEADS + 1
+    monkeypatch.setattr(measuring, "FIRST", (1,))
+    monkeypatch.setattr(measuring, "DEPTHS", (2, deep))
+    engine = Engine(model, [MedusaDrafter(medusa_heads.head_for(model))], context_limit=512)
+    drafted, draft = Counter[bool](), MedusaDrafter.draft
+
+    def counted(drafter: MedusaDrafter, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        drafted[depth == 2] += 1
+        return draft(drafter, context, depth, verifier)
+
+    monkeypatch.setattr(MedusaDrafter, "draft", counted)
+    calibration = Calibration(engine)
+    trees = [kind for kind in calibration._kinds() if "tree" in kind.drafter]
+    assert any(all(kind in calibration.times for kind in trees) for _ in calibration.run(60.0))
+    assert {kind.k for kind in trees if calibration.times[kind]} == {2}
+    assert 0 < drafted[False] < drafted[True]
 
 
 def test_trees_that_were_not_timed_have_no_costs():

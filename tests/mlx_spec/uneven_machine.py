@@ -7,7 +7,7 @@ from itertools import accumulate
 from types import SimpleNamespace
 
 from mlx_spec import Options, Round
-from mlx_spec.calibrate import Only
+from mlx_spec.calibrate import OneKind
 
 SLOWER = 1.5
 """How many times slower the machine is half of the time."""
@@ -28,7 +28,7 @@ class UnevenMachine:
 
     def __init__(self, plain: float, seed: int):
         self.plain, self.now, self._draw = plain, 0.0, random.Random(seed)
-        self.controller: Only | None = None
+        self.controller: OneKind | None = None
         self.context_limit, self.can_pretend, self.target = 2048, True, SimpleNamespace(compiles=True)
         head = SimpleNamespace(name="eagle", steps=True, models=[None], trees=False, nodes=())
         self.drafters = [head]
