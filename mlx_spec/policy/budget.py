@@ -7,7 +7,9 @@ Each text of a batch has an account, since a draft that gains for most may lose 
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+
+import numpy as np
 
 SHARE = 0.01
 """Share of the decoding time that may be lost."""
@@ -18,12 +20,12 @@ RESERVE = 16.0
 """Plain rounds saved from earlier answers, at most: they pay for answers where drafts are rejected."""
 
 
-def for_all(each: Sequence[float], fixed: float) -> float:
-    """Time until all texts of a batch are done, from the time that each would need.
+def for_all(each: np.ndarray, fixed: float) -> np.ndarray:
+    """[...], time until all texts of a batch are done, from [texts, ...], the time that each would need.
 
     Rounds take `fixed` of their time however few texts are left, so that much is waited for the slowest.
     """
-    return fixed * max(each) + (1 - fixed) * sum(each) / len(each)
+    return fixed * each.max(axis=0) + (1 - fixed) * each.sum(axis=0) / len(each)
 
 
 class Budget:
@@ -72,7 +74,7 @@ class Budget:
 
     @property
     def _balance(self) -> float:
-        return -for_all([-account for account in self._own.values()] or [0.0], self._fixed)
+        return -float(for_all(-np.array([*self._own.values()] or [0.0]), self._fixed))
 
 
 def _kept(rounds: float) -> float:

@@ -10,8 +10,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import SHARE, START, Budget
@@ -192,7 +190,7 @@ class Controller(Policy):
             value.pace[k] * (1 + self.costs.doubt(value.candidate.costs_as, k)) if k else math.inf
             for value, k in zip(values, lengths, strict=True)
         ]
-        first = int(np.argmin(paces))
+        first = paces.index(min(paces))
         value, k = values[first], lengths[first]
         if k and value.pace[k] > plain:
             k = 0

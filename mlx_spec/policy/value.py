@@ -31,8 +31,7 @@ class Value:
         by_text = self.acceptance.by_text @ ALIVE[:, : len(self.seconds)]
         self.alive = by_text.sum(axis=0) / len(by_text)
         """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
-        rounds = (1 / by_text.cumsum(axis=1)).T.tolist()
-        self.expected = 1 / np.array([for_all(each, self.fixed) for each in rounds])
+        self.expected = 1 / for_all(1 / by_text.cumsum(axis=1), self.fixed)
         """[lengths], expected tokens of a round, each text's."""
         self.pace = self.seconds / self.expected
         """[lengths], seconds per token."""
