@@ -26,9 +26,9 @@ PROBE_FIRST, PROBE_LAST = 16, 1024
 """Rounds between two probes of what is not chosen: doubled after each, reset when an outlier is believed."""
 PROBE_ROUNDS = 6
 """A probe is given up after this many rounds without a steady timing, one already in flight included."""
-SKIPPED_FIRST, SKIPPED, RESTED = 3, 8, 32
-"""Plain rounds between two evaluations of the same candidates, as evaluating takes time: when an answer
-begins, later, and at most while the budget covers no draft, probe or shadow draft."""
+SKIPPED, RESTED = 8, 32
+"""Plain rounds between two evaluations of the same candidates, as evaluating takes time: usually, and at most
+while the budget covers no draft, probe or shadow draft."""
 AHEAD = 16
 """Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
@@ -112,9 +112,10 @@ class Controller(Policy):
                     return candidate, min(self._probe[1], candidate.limit)
         if all(self._written < self._again_at.get(candidate.kind, 0) for candidate in candidates):
             return NO_CANDIDATE, 0
-        pace = self.costs.of(PLAIN, 0, length)
         if (left := self.budget.left) <= 0:
+            self._pause(candidates, -left / SHARE)
             return NO_CANDIDATE, 0
+        pace = self.costs.of(PLAIN, 0, length)
         return self._evaluate([self._value(candidate, length) for candidate in candidates], pace, left)
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
@@ -211,21 +212,23 @@ class Controller(Policy):
             covered = value.step / value.seconds[0] + value.reading <= left
             if due and covered and value.worth_asking(max(self._written, float(AHEAD))):
                 return value.candidate, 0
-        until = self._written + min(self._rest(value, left) for value in values)
-        self._again_at |= {value.candidate.kind: until for value in values}
+        self._pause([each.candidate for each in values], min(self._soonest(each, left) for each in values))
         return NO_CANDIDATE, 0
 
-    def _rest(self, value: Value, left: float) -> float:
+    def _soonest(self, value: Value, left: float) -> float:
         """Plain rounds until a draft, a probe or a shadow draft could be begun."""
-        missing = self._shadow_after - value.candidate.shadows
-        usual = min(max(SKIPPED_FIRST, int(self._written) // SKIPPED, missing), SKIPPED)
         risk, shadow = value.risk(1), value.step / value.seconds[0]
         needed = (
-            (max(risk / STAKE, risk + value.reading), usual),
-            (risk + value.reading, max(usual, self._probe_after - self._since_probe)),
-            (shadow + value.reading, max(usual, missing)),
+            (max(risk / STAKE, risk + value.reading), 0),
+            (risk + value.reading, self._probe_after - self._since_probe),
+            (shadow + value.reading, self._shadow_after - value.candidate.shadows),
         )
-        return min(RESTED, *(max(soonest, (need - left) / SHARE) for need, soonest in needed))
+        return min(max(after, (need - left) / SHARE) for need, after in needed)
+
+    def _pause(self, candidates: Sequence[Candidate], rounds: float) -> None:
+        """Evaluate these candidates again after about so many plain rounds."""
+        until = self._written + min(max(SKIPPED, rounds), RESTED)
+        self._again_at |= {candidate.kind: until for candidate in candidates}
 
     def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float

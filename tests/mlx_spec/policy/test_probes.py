@@ -3,7 +3,7 @@
 import pytest
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
-from mlx_spec.policy.controller import PROBE_FIRST, Controller
+from mlx_spec.policy.controller import PROBE_FIRST, SKIPPED, Controller
 from mlx_spec.policy.costs import GUESSED, MEASURED, PLAIN, Costs, RoundCost
 from mlx_spec.types import Round
 
@@ -53,7 +53,7 @@ def calibrated(tree: RoundCost) -> Controller:
 def test_the_first_probe_of_a_new_drafter_learns_what_it_costs():
     """Its first rounds build graphs, and the first steady one only shows that there is such a round."""
     machine = Machine(Controller(), right=1, unsteady=4)
-    machine.play([UNLIKELY], PROBE_FIRST + 8)
+    machine.play([UNLIKELY], PROBE_FIRST + SKIPPED + 8)
     assert machine.planner.costs.timed("eagle") == 1
     assert machine.planner.costs.of("eagle", 1) == pytest.approx(1.2, rel=0.1)
     before = machine.drafted
@@ -70,7 +70,7 @@ def test_a_probe_that_ends_with_a_rounds_first_timing_learns_nothing(monkeypatch
 
     monkeypatch.setattr(Costs, "learn", settled)
     machine = Machine(Controller(), right=1, unsteady=4)
-    machine.play([UNLIKELY], PROBE_FIRST + 8)
+    machine.play([UNLIKELY], PROBE_FIRST + SKIPPED + 8)
     assert machine.planner.costs.timed("eagle") == 0
 
 

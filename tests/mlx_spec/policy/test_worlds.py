@@ -113,7 +113,7 @@ def evaluations(patch: pytest.MonkeyPatch) -> float:
 
 
 def test_candidates_are_seldom_evaluated_while_the_budget_covers_no_draft(monkeypatch: pytest.MonkeyPatch):
-    seldom = 10
+    seldom = 8
     assert 1 < evaluations(monkeypatch) < seldom
     monkeypatch.setattr(controller, "RESTED", controller.SKIPPED)
     assert evaluations(monkeypatch) > seldom
