@@ -83,7 +83,7 @@ def read_config() -> Config:
     """The person's file, checked; a missing file counts as empty. Never raises."""
     file = config_file()
     try:
-        settings = list(_flat(tomllib.loads(file.read_text(encoding="utf-8"))))
+        settings = list(_flat(tomllib.loads(file.read_text(encoding="utf-8-sig"))))
     except FileNotFoundError:
         return Config(file)
     except (OSError, ValueError, RecursionError) as error:

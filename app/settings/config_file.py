@@ -14,7 +14,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
     file = file.resolve()  # a link into somebody's dotfiles stays a link
     try:
         with locked(file.parent):
-            text = file.read_bytes().decode() if file.exists() else ""
+            text = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
             changed = _with_setting(text, name, value)
             if tomllib.loads(changed) != tomllib.loads(text) | {name: value}:
                 raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from app.settings.config import read_config
 from app.settings.config_file import write_setting
 from app.shell.errors import MachineFailed
 from models.files import locked
+from models.paths import config_file
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,18 @@ def test_only_the_setting_changes(tmp_path: Path, before: str, after: str) -> No
     write_setting(file, "theme", "nord")
     assert file.read_bytes().decode() == after, "a second time changes nothing"
     assert tomllib.loads(after)["theme"] == "nord" and os.listdir(tmp_path) == ["config.toml"]
+
+
+def test_a_file_with_a_byte_order_mark_is_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows' editors put one first."""
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
+    file = config_file()
+    file.write_text("marks = true\n", "utf-8-sig")
+    assert read_config().values == {"marks": True} and not read_config().problems
+    write_setting(file, "theme", "nord")
+    assert read_config().values == {"marks": True, "theme": "nord"}
 
 
 @pytest.mark.parametrize(
