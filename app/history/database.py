@@ -105,18 +105,23 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
         raise MachineFailed(f"The chat history {path} cannot be opened: {why}. {hint}") from error
 
 
-def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result] | None:
-    """Open a read-only file, for this thread only; None if it is writable or has not our current tables."""
+def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None] | None:
+    """Open a read-only file, for this thread only, or an empty one in memory in place of a missing one; None
+    if it is writable or has older tables. MachineFailed if it has newer ones."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return None
     with suppress(sqlite3.DatabaseError, OSError), ExitStack() as stack:
-        # Without `immutable` SQLite writes files beside this one even to read it.
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
+        try:
+            file = path.stat()
+            # Without `immutable` SQLite writes files beside this one even to read it.
+            name = f"{path.resolve().as_uri()}?immutable=1"
+        except FileNotFoundError:
+            file, name = None, "file::memory:"
+        connection = sqlite3.connect(name, uri=True)
         stack.callback(connection.close)
-        file = path.stat()
-        if connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),):
-            stack.pop_all()
-            return connection, file
+        _migrate(connection, path)
+        stack.pop_all()
+        return connection, file
     return None
 
 
@@ -124,10 +129,10 @@ def damaged(aside: Path) -> str:
     return f"The chat history was damaged. It is kept as {aside}, and a new one began."
 
 
-def is_in_place(path: Path, file: os.stat_result) -> bool:
+def is_in_place(path: Path, file: os.stat_result | None) -> bool:
     """Whether the path still leads to this file: another instance or a person may have moved it."""
     try:
-        return os.path.samestat(path.stat(), file)
+        return file is None or os.path.samestat(path.stat(), file)
     except OSError:
         return False
 
@@ -137,7 +142,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def set_aside(path: Path, file: os.stat_result) -> Path | None:
+def set_aside(path: Path, file: os.stat_result | None) -> Path | None:
     """Rename a damaged file; return its new path, or None if another instance was faster."""
     with locked(path.parent):
         return _renamed(path) if is_in_place(path, file) else None

@@ -1,6 +1,8 @@
 """`mlx-spec history`, and chats as files: exit codes, JSON, a round trip."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from app.history.records import Attachment
 from app.history.store import History
 from mlx_spec.types import Options
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
+from tests.app.read_only import read_only
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +176,27 @@ def test_a_history_with_impossible_times_is_listed_and_is_json(
     assert "1970-01-01" in capfd.readouterr().out
     assert main(["history", "export", "all", "--json"]) == 0
     json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+
+
+def test_a_read_only_folder_without_a_history_has_no_chats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
+    with read_only(tmp_path):
+        assert main(["history", "list"]) == 0 and capfd.readouterr().err == "No chats.\n"
+        assert main(["history", "search", "hello"]) == 1
+        assert main(["history", "show", "last"]) == 2
+        assert "The list of chats is empty." in capfd.readouterr().err
+        assert main(["history", "restore", "aa11"]) == 3
+        assert "Read-only file system" in capfd.readouterr().err
+
+
+def test_a_read_only_history_with_other_tables_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    for version, why in ((1, "Read-only file system"), (99, "was written by a newer mlx-spec")):
+        with closing(sqlite3.connect(history_file(), isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA user_version = {version}")
+        with read_only(history_file().parent):
+            assert main(["history", "list"]) == 3 and why in capfd.readouterr().err
 
 
 def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
