@@ -102,10 +102,12 @@ def load_drafters(
         room: bytes of memory for the weights of own drafters.
 
     Raises:
-        ModelsError: a drafter named in the pair does not fit, or cannot be read.
+        ModelsError: a drafter named in the pair does not fit, or cannot be read; or bits without a head.
     """
     named = {kind: Path(source.repo) for kind, source in by_kind(spec.drafters).items()}
     own, notes = own_drafters(spec.target)
+    if spec.drafter_bits and not {*named, *own}.difference(DRAFT_MODELS, [LAYER_SKIP]):
+        raise BadChoice(f"--drafter-bits {spec.drafter_bits} needs a head, and {spec.name} has none.")
     config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
     for kind, folder in own.items():

@@ -124,3 +124,11 @@ def test_generate_ends_with_that_sentence(
     assert main(["generate", *given]) == code
     said = capfd.readouterr().err
     assert "Traceback" not in said and str(few) in said
+
+
+def test_bits_without_a_head_are_refused(folders: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    given = ["--target", str(folders / "target"), "--prompt", "x", "--max-tokens", "4", "--drafter-bits", "4"]
+    for drafter in ([], ["--drafter", str(folders / "few")], ["--draft", str(folders / "draft")]):
+        assert main(["generate", *given, *drafter]) == 2
+        assert "--drafter-bits 4 needs a head, and target has none." in capfd.readouterr().err
+    assert main(["generate", *given, "--drafter", str(folders / "head")]) == 0
