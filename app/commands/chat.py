@@ -1,6 +1,5 @@
 """`chat`: the terminal app; without a screen to draw on, a conversation over stdin and stdout."""
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ import typer
 from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands.generate import print_answer
-from app.commands.serve import KEY_VARIABLE
+from app.commands.serve import api_key
 from app.engine.chat_prompt import Message
 from app.engine.protocol import Answer
 from app.engine.session import Session
@@ -69,7 +68,7 @@ def command(
                 f"--server opens the full screen, and there is none here. Ask {server} itself: "
                 "docs/serving.md."
             )
-        client = ServerClient(server, os.environ.get(KEY_VARIABLE, "").strip())
+        client = ServerClient(server, api_key())
     spec = PairSpec(client.pair_name(), Source(client.url), None) if client else pair.chosen()
     if has_screen():
         from app.tui.run import run_chat

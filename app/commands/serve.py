@@ -71,8 +71,16 @@ def command(
         options,
         host=host,
         port=port,
-        key=os.environ.get(KEY_VARIABLE, "").strip() or None,
+        key=api_key(),
         at_once=at_once,
         names=allow_host or (),
         origins=allow_origin or (),
     )
+
+
+def api_key() -> str:
+    """The key in the environment; empty: none. An error must not show it, as one of the HTTP client would."""
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if len(key.splitlines()) > 1:
+        raise BadInput(f"{KEY_VARIABLE} has a line end inside, which cannot be sent. Set a key of one line.")
+    return key

@@ -139,6 +139,17 @@ def test_blanks_around_a_key_are_no_part_of_it_as_no_header_can_hold_them(
     assert keys == ["key", "key"]
 
 
+def test_a_key_of_two_lines_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
+    monkeypatch.setenv("MLX_SPEC_API_KEY", "my\nsecret")
+    for command in (["serve", "builtin"], ["chat", "--server", "http://localhost:1"]):
+        assert main(command) == 2
+        said = capfd.readouterr().err
+        assert "MLX_SPEC_API_KEY has a line end inside" in said and "secret" not in said
+
+
 def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_server: RunningServer) -> None:
     """It gets what the system's buffers held, but not the end."""
     before = scripted_server.metric("request_success_total")
