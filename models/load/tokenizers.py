@@ -50,13 +50,15 @@ def read_tokenizer(folder: Path) -> Any:
 
 def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
     """A tokenizer's error as a message for the user: transformers does not wrap its parsers' errors."""
-    reason = reason_of(error)
+    from huggingface_hub.errors import StrictDataclassError  # of config.json, which transformers reads too
+
+    what = "config.json" if isinstance(error, StrictDataclassError) else "The tokenizer"
     if "trust_remote_code" in str(error):
         return BadChoice(
             f"The tokenizer in {folder} needs its own Python code; "
             "code from model repositories is never executed here."
         )
-    return BrokenFiles(f"The tokenizer in {folder} cannot be read ({reason}).")
+    return BrokenFiles(f"{what} in {folder} cannot be read ({reason_of(error)}).")
 
 
 def check_folders(target: Path, draft: Path) -> tuple[str, ...]:
