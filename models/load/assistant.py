@@ -8,7 +8,7 @@ from mlx_lm.models.gemma4_text import ModelArgs
 
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.assistant_head import AssistantHead, AssistantShape
-from models.load.heads import Config, Weights, size, text_model
+from models.load.heads import Config, Weights, size, softcap, text_model
 
 _FULL = "full_attention"
 _ORDER = "masked_embedding.token_ordering"
@@ -32,7 +32,7 @@ def assistant_head(config: Config, weights: Weights, target: Any) -> AssistantHe
         args,
         size(config, "backbone_hidden_size"),
         _reads(target, args),
-        inner.get("final_logit_softcapping"),
+        softcap(inner),
         0 if clusters is None else len(clusters),
         likely,
     )

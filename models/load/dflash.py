@@ -11,7 +11,7 @@ from mlx_lm.models.qwen3 import ModelArgs
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
-from models.load.heads import SPECULATORS, Config, Weights, layer_args, layer_of, size, take_tokens
+from models.load.heads import SPECULATORS, Config, Weights, layer_args, layer_of, size, softcap, take_tokens
 from models.pairs.drafter_kinds import DSPARK, config_kind
 
 CODEBOOK = "candidate_selector.predecessor_codebook.weight"
@@ -73,7 +73,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         *_dflash2(flat, weights),
         "lm_head.weight" in weights,
         float(flat.get("output_multiplier", 1.0)),
-        flat.get("final_logit_softcapping"),
+        softcap(flat),
         float(flat.get("input_embedding_scale", 1.0)),
         SPECULATORS in config,
         flat.get("rope_is_neox_style") is False,

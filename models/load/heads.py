@@ -196,6 +196,14 @@ def size(config: Config, name: str) -> int:
     return value
 
 
+def softcap(config: Config) -> float | None:
+    """The soft cap of logits, if any; ValueError if it is not a positive number."""
+    value = config.get("final_logit_softcapping")
+    if value is not None and (type(value) not in (int, float) or not value > 0):
+        raise ValueError(f"its final_logit_softcapping is {value!r}")
+    return value
+
+
 def _cast(weights: Weights, dtype: mx.Dtype) -> Weights:
     """Cast the floating-point tensors; packed weights, ids and the fine biases of experts stay."""
     kept = {k for k, x in weights.items() if k.endswith(_FINE) or not mx.issubdtype(x.dtype, mx.floating)}

@@ -171,6 +171,12 @@ def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_pa
         with pytest.raises(UnsupportedModel, match=message):
             LOADERS["assistant"](folder, gemma4_text.Model(other), {})
     inner = json.loads((folder / "config.json").read_text())["text_config"]
+    for odd, message in (
+        ({"final_logit_softcapping": "30"}, "its final_logit_softcapping is '30'"),
+        ({"sliding_window": "all"}, "its sliding_window is 'all'"),
+    ):
+        with pytest.raises(BrokenFiles, match=message):
+            LOADERS["assistant"](edit_config(folder, text_config=inner | odd), target(), {})
     del inner["layer_types"]
     with pytest.raises(BrokenFiles, match="names no 'layer_types'"):
         LOADERS["assistant"](edit_config(folder, text_config=inner), target(), {})
