@@ -46,11 +46,10 @@ class Settings:
         return replace(self, options=replace(self.options, seed=new_seed()))
 
     def differences(self, defaults: "Settings") -> list[str]:
-        """The sampling options that differ from the defaults, as typed: `temperature 0.7`."""
-        sampling = [setting for setting in OPTION_SETTINGS if setting.key.startswith("sampling.")]
+        """The options that differ from the defaults, as typed: `temperature 0.7`."""
         return [
             f"{setting.command} {setting.shown(self.options)}"
-            for setting in sampling
+            for setting in OPTION_SETTINGS
             if (setting.field != "seed" or self.keeps_seed)
             and getattr(self.options, setting.field) != getattr(defaults.options, setting.field)
         ]

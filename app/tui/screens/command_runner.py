@@ -74,7 +74,7 @@ class CommandRunner:
             "resume": lambda value: saved.resume(value or "last"),
             "new": self._new,
             "clear": self._new,
-            "temporary": lambda _: self._begin(is_kept=False) or NOT_KEPT,
+            "temporary": lambda _: f"{self._begin(is_kept=False)} {NOT_KEPT}".lstrip(),
             "rename": lambda value: saved.rename(chat.conversation.chat, value),
             "archive": lambda _: saved.archive(saved.kept()),
             "delete": lambda _: saved.delete(saved.kept()),
@@ -206,18 +206,21 @@ class CommandRunner:
             unknown = f"There is no pair {name}. {self._app.keys.fill_in(own)}"
             raise BadInput(unknown if "/" in name else str(error)) from error
 
-    def _begin(self, *, keeps_settings: bool = False, is_kept: bool = True) -> None:
-        self._chat.clear(keeps_settings=keeps_settings, is_kept=is_kept)
+    def _begin(self, *, keeps_settings: bool = False, is_kept: bool = True) -> str:
+        """Begin a new chat; returns which settings it does not have, to be said once."""
+        chat, drafted = self._chat, self._chat.settings.drafts
+        left = [] if keeps_settings else chat.own_settings
+        chat.clear(keeps_settings=keeps_settings, is_kept=is_kept)
         self._app.run_worker(self._app.saved.offer_last())
+        if chat.settings.drafts != drafted:
+            left.append(f"drafting {'on' if drafted else 'off'}")
+        return f"A new chat, with the defaults in place of {', '.join(left)}." if left else ""
 
     def _new(self, value: str) -> str | None:
         if value not in ("", "keep"):
             raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
-        left = [] if value else self._chat.own_settings
-        self._begin(keeps_settings=bool(value))
-        # Say once which settings the new chat does not have.
-        done = f"A new chat, with the defaults: without {', '.join(left)}. /new keep keeps them."
-        return done if left else None
+        left = self._begin(keeps_settings=bool(value))
+        return f"{left} /new keep keeps them." if left else None
 
     def _system(self, value: str) -> str:
         if value:

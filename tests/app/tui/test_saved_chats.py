@@ -199,8 +199,11 @@ async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_t
         assert "temp 1.2 · instructions" in opened.screen
         await opened.ask("echo")
         assert opened.answers[-1].text.startswith("Be brief.|echo") and (second := seed()) != first
+        await opened.type("/draft off")
         await opened.press("ctrl+n")
-        await opened.noticed("with the defaults: without temperature 1.2, instructions. /new keep keeps them")
+        await opened.noticed(
+            "with the defaults in place of temperature 1.2, instructions, drafting off. /new keep keeps them"
+        )
         await opened.until(lambda: "instructions" not in opened.screen.splitlines()[-2])
         assert opened.app.state.settings.options.temperature == 0.4
         await opened.ask("echo")
@@ -211,6 +214,8 @@ async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_t
         await opened.shows("temp 1.2 · seed 7 · instructions")
         await opened.type("/new kept")
         await opened.noticed("it is /new or /new keep, not 'kept'")
+        await opened.press("f10")
+        await opened.noticed("place of temperature 1.2, seed 7, instructions, drafting off. This chat is not")
 
 
 async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
