@@ -101,9 +101,15 @@ class EngineClient:
         self._reader.join(QUIT_SECONDS)
 
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
-        with events, suppress(EOFError, OSError):
+        with events:
             while True:
-                self._events.put(events.recv())
+                try:
+                    event = events.recv()
+                except Exception as error:
+                    if not isinstance(error, EOFError | OSError):
+                        process.terminate()  # what it sent cannot be read
+                    break
+                self._events.put(event)
                 self._arrived()
         returncode = process.wait()
         if not self._closing:

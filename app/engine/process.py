@@ -74,7 +74,7 @@ class _Inbox:
         while not self._closed:
             try:
                 request = self._requests.recv()
-            except (EOFError, OSError):
+            except Exception:  # the other end is gone, or what it sent cannot be read
                 request, self._closed = None, True
             match request:
                 case protocol.Cancel(answer_id):

@@ -35,6 +35,11 @@ from models.pairs.pair import PairSpec, Source
 from tests.app.tiny_pair import TinyPair
 from tests.app.tui.engine_thread import ThreadedClient
 
+SENDS_NO_EVENT = """
+import sys, time, multiprocessing.connection as pipe
+pipe.Connection(int(sys.argv[2]), readable=False).send_bytes(b"no pickle")
+time.sleep(60)
+"""
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
 
@@ -196,6 +201,15 @@ def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClie
     client.start()
     events = exchange(client, Load(spec()), ask(3, "hello"), until=ended(3))
     assert answer_of(events, 3).finish_reason == "stop"
+
+
+def test_a_process_that_sends_or_is_sent_what_cannot_be_read_ends(client: EngineClient) -> None:
+    assert client._requests is not None
+    client._requests.send_bytes(b"no pickle")
+    assert exchange(client, until=has(Died))[-1] == Died(0)
+    client._command = (sys.executable, "-c", SENDS_NO_EVENT)
+    client.start()
+    assert exchange(client, until=has(Died)) == [Died(-signal.SIGTERM)]
 
 
 def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:
