@@ -85,7 +85,8 @@ def sentence(record: Record) -> str:
 def headline(record: Record, place: int) -> tuple[str, str]:
     """A setting's result, shown beside its ratio: faster or slower, same text or not; then the details."""
     one = record.comparison(place)
-    gain = "faster" if one.won else "slower" if one.lost else one.verdict.split(",")[0]
+    once = " in one run" if one.repeats == 1 else ""
+    gain = f"faster{once}" if one.won else f"slower{once}" if one.lost else one.verdict.split(",")[0]
     same = sameness(record, place)
     if one.same_text == one.prompts:
         same = "same text" if one.prompts == 1 else f"{one.prompts} same texts"

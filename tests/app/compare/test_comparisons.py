@@ -19,7 +19,7 @@ from app.compare.export import export
 from app.compare.plan import Setting
 from app.compare.plots import series
 from app.compare.record import record_from_json
-from app.compare.words import drafting_text, sentence
+from app.compare.words import drafting_text, headline, sentence
 from app.engine.difference import Difference
 from mlx_spec.stats import summarise
 from mlx_spec.types import Round
@@ -42,6 +42,8 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
     record = gathered([0.02, 0.02], [0.01]).record(FACTS, "the engine ended.")
     assert record is not None and record.repeats == 1
     assert sentence(record).endswith("Broken off after 3 of 6 runs: the engine ended.")
+    assert headline(record, 1)[0] == "faster in one run, same text"
+    assert headline(record_of(gathered([0.02] * 3, [0.01] * 3)), 1)[0] == "faster, same text"
     assert record_from_json(record.as_json()) == record
     older = {key: value for key, value in record.as_json().items() if key != "broken_off"}
     assert record_from_json(older) == replace(record, broken_off="")
