@@ -44,7 +44,7 @@ class LayerSkipDrafter(Drafter):
         try:
             self.cached = Model(view)
         except UnsupportedModel as error:
-            raise _refused(target, str(error)) from error
+            raise _refused(target, "Its code does not run without one.") from error
         self.models = (self.cached,)
         self.candidate = replace(CANDIDATE, prior=acceptance)
         self._layers = frozenset(layers)
@@ -70,8 +70,8 @@ class LayerSkipDrafter(Drafter):
 class Skipped(InPlace):
     """A layer that is left out."""
 
-    def __call__(self, x: mx.array, *args: Any, **kwargs: Any) -> mx.array:
-        return x
+    def __call__(self, *args: Any, **kwargs: Any) -> mx.array:
+        return (*args, *kwargs.values())[0]  # GPT-J gives its layers no positional argument
 
 
 def with_layers(target: Any, layers: Collection[int]) -> nn.Module:

@@ -25,16 +25,16 @@ from tests.mlx_spec.tiny_models import (
     tokens,
 )
 
-KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [0]}
+KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [0], "gptj": [0]}
 """Layers of each kind are left out: with a window and without, the first and the last."""
 
 
 @pytest.mark.parametrize(
     ("name", "temperature"),
-    grid(KEPT, (0.0, 0.8), usual=[("llama_sliding", 0.8), ("gemma3", 0.0)]),
+    grid(KEPT, (0.0, 0.8), usual=[("llama_sliding", 0.8), ("gemma3", 0.0), ("gptj", 0.8)]),
 )
 def test_text_is_the_plain_one_at_every_length(name, temperature):
-    target, ids = ARCHITECTURES[name](0), prompt(40, 3)
+    target, ids = build(name) if name == "gptj" else ARCHITECTURES[name](0), prompt(40, 3)
     options = {"max_tokens": 40, "temperature": temperature, "seed": 2}
     wanted = text(Engine(target, context_limit=400), ids, **options)
     engine = Engine(target, [LayerSkipDrafter(target, KEPT[name])], context_limit=400)
@@ -96,11 +96,12 @@ def test_a_drafter_that_taps_the_same_layers_sees_the_target_alone():
     assert target.layers[0] is not raw and view.layers[0] is raw
 
 
-@pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2"])
+@pytest.mark.parametrize("name", ["gemma4_text", "qwen3_next", "mamba", "lfm2", "hunyuan"])
 def test_a_target_whose_layers_depend_on_each_other_is_refused_by_name(name):
     target = ARCHITECTURES["gemma4_shared"](0) if name == "gemma4_text" else build(name)
-    with pytest.raises(UnsupportedModel, match=f"No layer of {name} can be left out"):
+    with pytest.raises(UnsupportedModel, match=f"No layer of {name} can be left out") as refused:
         LayerSkipDrafter(target, [0])
+    assert str(refused.value).count("Use ") == 1
 
 
 @pytest.mark.parametrize("layers", [[], [0, 1], [2], [-1]])
