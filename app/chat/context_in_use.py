@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.chat.attachments import CHARACTERS_PER_TOKEN
 from app.chat.conversation import Conversation
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.events import PromptCounted, TextAdded, TurnEnded, TurnEvent
 
 
 @dataclass
@@ -22,8 +22,8 @@ class ContextInUse:
 
     def take(self, event: TurnEvent) -> None:
         match event:
-            case PrefillProgressed(total=total):
-                self.before, self.is_counted = total, True
+            case PromptCounted(prompt_tokens):
+                self.before, self.is_counted = prompt_tokens, True
             case TurnEnded(stats=stats) if stats.prompt_tokens:
                 self.before, self.is_counted = stats.prompt_tokens + stats.tokens, True
         self.latest = event

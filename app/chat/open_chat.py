@@ -232,7 +232,7 @@ class OpenChat:
         asked = Answer(0, tuple(messages), options, tuple(documents), begun=message.text)
         request = self.link.send(self._asker, asked)
         self.running = AnswerInProgress(request, prompt, message, log, options.max_tokens)
-        self.count_context()  # estimated: the engine says how long a prompt is only while it reads a long one
+        self.count_context()  # estimated, until the engine counts the prompt
         self.view.show()
 
     def _advance(self, running: AnswerInProgress, event: TurnEvent) -> None:

@@ -25,6 +25,7 @@ from app.engine.events import (
     PairInfo,
     Piece,
     PrefillProgressed,
+    PromptCounted,
     TextAdded,
     ToolCall,
     TurnEnded,
@@ -85,7 +86,8 @@ class ScriptedSession:
     def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
         prompt, options = cast("Sequence[Message]", request.prompt), request.options
         said = prompt[-1]["content"]
-        yield PrefillProgressed(10, 10)
+        yield PromptCounted(10)
+        yield PrefillProgressed(6, 6)  # the others are cached
         self.answers += 1
         if said == f"crash at {self.answers}":
             self.crash()

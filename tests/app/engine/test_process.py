@@ -119,7 +119,7 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
 ) -> None:
     events = exchange(threaded, Load(spec()), ask(1, "hello"), until=ended(1))
     assert isinstance(events[0], Loaded)
-    assert events[1] == Answered(1, PrefillProgressed(10, 10))
+    assert events[2] == Answered(1, PrefillProgressed(6, 6))
     assert answer_of(events, 1).finish_reason == "stop"
     events = exchange(threaded, ask(2, "slow"), until=has(Answered, 4))
     events += exchange(threaded, Cancel(2), ask(3, "fail"), ask(4, "hello"), until=ended(4))

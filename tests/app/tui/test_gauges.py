@@ -116,7 +116,7 @@ async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and
         assert not chat.app.state.logs
         await chat.pilot.resize_terminal(100, 30)
         await chat.type("read")
-        await chat.shows("reading 10/10")
+        await chat.shows("reading 6/6")
         await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
         await chat.press("escape")
         await chat.shows("stopped by you before the first token")
