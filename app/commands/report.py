@@ -24,7 +24,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec report\n  mlx-spec report --quick --out ~/D
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the two files go.")] = Path(),
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="Where the two files go.")] = ".",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer and shorter answers: seconds per pair.")
     ] = False,
@@ -40,8 +40,8 @@ def command(
     """
     from app.compare.report.card import card
 
-    if not out.is_dir() or not os.access(out, os.W_OK):
-        raise BadInput(f"--out {out} is not a writable folder. Make it, or name another.")
+    if not os.path.isdir(out) or not os.access(out, os.W_OK):
+        raise BadInput(f"--out is {out or 'empty'}, no writable folder. Make it, or name another.")
     report = _measure(quick)
     code = _code(report)
     measured = any(pair["parts"].keys() - {"loaded"} for pair in report["pairs"])
@@ -57,7 +57,7 @@ def command(
     finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
         for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
-            file = out / f"{name}.{suffix}"
+            file = Path(out, f"{name}.{suffix}")
             write_text(file, text)
             talk(f"Written: {file}")
     return code

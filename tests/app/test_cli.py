@@ -66,6 +66,8 @@ from models.paths import config_file
         ("serve --allow-origin '*'", "--allow-origin is *, which no browser sends"),
         ("serve --at-once 17", "--at-once is 17; it must be at most 16."),
         ("generate --prompt x --drafter-bits x", "--drafter-bits is x; it must be a whole number."),
+        ("report --out ''", "--out is empty, no writable folder."),
+        ("report --out /no/such", "--out is /no/such, no writable folder."),
         ("train builtin --kind ''", "--kind is empty; it must be one of: eagle,"),
         ("train builtin --hours soon", "--hours is soon; it must be a number."),
         ("train builtin --hours nan", "--hours is nan; it must be at least 0.01."),
