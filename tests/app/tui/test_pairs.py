@@ -106,6 +106,19 @@ async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_a
         await chat.until(lambda: text_of(chat, "#message") == screen.hint)
 
 
+async def test_the_question_before_a_download_warns_of_a_full_disk(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**12, True))
+    monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 0)
+    async with open_chat() as chat:
+        await open_pairs(chat, FIRST)
+        await chat.press("enter")
+        await chat.reached(QuestionScreen)
+        question = text_of(chat, "#question Static")
+        assert "Does not fit here: it downloads" in question and "0 B of disk are free." in question
+
+
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.type(f"/use {FIRST}")
