@@ -64,7 +64,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         ModelArgs(**layer_args(inner), model_type="qwen3", tie_word_embeddings=False),
         _taps(config, flat, count, layers),
         take_tokens(weights, vocab, rows),
-        _token(flat, "mask_token_id"),
+        size(flat, "mask_token_id", 0),
         size(flat, "block_size"),
         windows,
         causal,
@@ -130,9 +130,3 @@ def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, .
     if not isinstance(found, list) or not all(type(layer) is int for layer in found):
         raise ValueError(f"its {key} are {found!r}")
     return tuple(layer - shift for layer in found)
-
-
-def _token(flat: Config, name: str) -> int:
-    if type(value := flat[name]) is not int:
-        raise ValueError(f"its {name} is {value!r}")
-    return value

@@ -189,9 +189,9 @@ def layer_args(config: Config) -> dict[str, Any]:
     }
 
 
-def size(config: Config, name: str) -> int:
-    """A positive integer; KeyError if it is missing, ValueError if it is anything else."""
-    if type(value := config[name]) is not int or value < 1:
+def size(config: Config, name: str, least: int = 1) -> int:
+    """An integer; KeyError if it is missing, ValueError if it is anything else, or less than `least`."""
+    if type(value := config[name]) is not int or value < least:
         raise ValueError(f"its {name} is {value!r}")
     return value
 

@@ -1,7 +1,7 @@
 """The bytes that each token of a tokenizer stands for."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -105,11 +105,9 @@ def _reader(tokenizer: Tokenizer) -> Callable[[str, bool], bytes]:
     tokenizer's decoder."""
     alone = Tokenizer(BPE())  # the decoder only: a whole tokenizer is megabytes of JSON
     alone.decoder = tokenizer.decoder
-    decoder = json.loads(alone.to_str())["decoder"]
-    kinds = {each["type"]: each for each in _decoders(decoder)}
-    inner, last = (
-        kinds.get(kind, {}).get(key) for kind, key in (("WordPiece", "prefix"), ("BPEDecoder", "suffix"))
-    )
+    decoder = json.loads(alone.to_str())["decoder"] or {"decoders": []}
+    kinds = {each["type"]: each for each in decoder.get("decoders", [decoder])}
+    inner, last = kinds.get("WordPiece", {}).get("prefix"), kinds.get("BPEDecoder", {}).get("suffix")
     if "ByteLevel" in kinds:
         letters = {letter: byte for byte, letter in enumerate(BYTE_LETTERS)}
 
@@ -132,7 +130,3 @@ def _reader(tokenizer: Tokenizer) -> Callable[[str, bool], bytes]:
         return name.replace(SPACE, " ").encode()
 
     return read
-
-
-def _decoders(decoder: Any) -> Iterator[dict[str, Any]]:
-    yield from (decoder or {}).get("decoders", [decoder] if decoder else [])

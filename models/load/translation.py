@@ -53,7 +53,8 @@ class Translation:
         self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
         """From the draft model's special tokens to the target's."""
         seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
-        self._shared = sorted(seen.items())
+        shared = sorted(seen.items())
+        self.shared = [ours for ours, _ in shared], [theirs for _, theirs in shared]
         usual = self.target.nearest(USUAL)
         self.fertility = len(self.draft.nearest(USUAL)) / len(usual)
         self.known = sum(token in seen for token in usual) / len(usual)
@@ -63,10 +64,6 @@ class Translation:
     def by_vocabulary(self) -> bool:
         """Whether the draft model drafts within the shared vocabulary; else its text is translated."""
         return self.known >= MOSTLY
-
-    @property
-    def shared(self) -> tuple[Sequence[int], Sequence[int]]:
-        return [ours for ours, _ in self._shared], [theirs for _, theirs in self._shared]
 
     def transcript(self) -> "Words":
         return Words(self)

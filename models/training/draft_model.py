@@ -123,17 +123,12 @@ def _of_model(shop: Workshop, text: str) -> Kind:
 def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:
     def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
         with small_files(shop.path) as target:
-            copy_tokenizer(target, folder)
+            for file in {file for pattern in TOKENIZER for file in target.glob(pattern)}:
+                shutil.copyfile(file, folder / file.name)
         save_model(folder, model, {**config, **about}, bits)
 
     vocab = vocabulary(shop.target)
     return Kind((), vocab, begun, save, range(vocab), fit, USE)
-
-
-def copy_tokenizer(source: Path, folder: Path) -> None:
-    """Copy the tokenizer's files of a model folder."""
-    for file in {file for pattern in TOKENIZER for file in source.glob(pattern)}:
-        shutil.copyfile(file, folder / file.name)
 
 
 def save_model(folder: Path, model: nn.Module, config: Mapping[str, Any], bits: int | None) -> None:
