@@ -73,5 +73,5 @@ def _lines(config: Config) -> list[str]:
 
 
 def _line(name: str, value: object, meaning: str, *, is_set: bool) -> str:
-    line = f"{name} = {'' if value is None else json_format.dumps(value)}".rstrip()
+    line = f"{name} = {'' if value is None else json_format.dumps(value, ensure_ascii=False)}".rstrip()
     return f"{line if is_set else f'# {line}':<40} # {meaning}"

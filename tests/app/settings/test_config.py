@@ -171,13 +171,15 @@ def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
 def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
     write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write("theme = 'nord'\ntheem = 1\nkeys.chat.compare = 'f11'")
+    (folder := tmp_path / "📁 π").mkdir()
+    write(f"theme = 'nord'\ntheem = 1\nexports = '{folder}'\nkeys.chat.compare = 'f11'")
     assert main(["config"]) == 0
     out, err = capsys.readouterr()
     assert 'theme = "nord"' in out and "Did you mean theme?" in err and "theem" not in out
     write(out)
     again = checked(read_config())
     assert again.problems == () and again.keys == {"chat.compare": "f11"}
+    assert again["exports"] == str(folder)
 
     assert main(["config", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
