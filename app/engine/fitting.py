@@ -35,7 +35,7 @@ def _allowed(schema: Any) -> set[str]:
 
 
 def _fit(value: Any, allowed: set[str]) -> Any:
-    kind = _KINDS[type(value)]
+    kind = _KINDS.get(type(value))  # None: a tuple, in calls written as Python
     if not allowed or kind in allowed:
         return value
     if isinstance(value, str):

@@ -7,6 +7,7 @@ import pytest
 
 from app.engine.answer_reader import AnswerReader
 from app.engine.events import Piece, TextAdded, ToolCall, TurnEnded, text_of
+from app.engine.fitting import fitted
 from app.engine.protocol import Answer
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
@@ -89,6 +90,12 @@ def test_a_call_that_its_parser_fails_on_in_any_way_is_text() -> None:
 def test_arguments_are_always_an_object(written: str, wanted: str) -> None:
     text = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
     assert read(Calling(), text, 5) == ("", (ToolCall("f", wanted),))
+
+
+def test_a_tuple_of_a_call_in_python_is_a_list() -> None:
+    for schema, wanted in (({"type": "array"}, '{"x": [1, 2]}'), ({"type": "string"}, '{"x": "[1, 2]"}')):
+        tool = {"function": {"name": "f", "parameters": {"properties": {"x": schema}}}}
+        assert json.dumps(fitted("f", {"x": (1, 2)}, [tool])) == wanted
 
 
 @pytest.mark.parametrize("tokenizer", [Calling(), Open()])
