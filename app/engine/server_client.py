@@ -14,7 +14,7 @@ import httpx2
 from pydantic import TypeAdapter
 
 from app.engine import protocol
-from app.engine.events import PairInfo, TurnEvent
+from app.engine.events import PairInfo, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, LoadFailed, Request
 from app.shell.errors import BadInput
 
@@ -120,14 +120,15 @@ class ServerClient:
                     event = LINE.validate_json(line)
                     failed = isinstance(event, AnswerFailed)
                     self._events.put(replace(event, id=request.id) if failed else Answered(request.id, event))
+                    if failed or isinstance(event, TurnEnded):
+                        return
+                raise httpx2.ReadError("it was closed before the answer's end")
         except httpx2.ConnectError as error:
             self._events.put(AnswerFailed(request.id, self._unreachable(error)))
         except (httpx2.HTTPError, ValueError) as error:
-            self._events.put(
-                AnswerFailed(
-                    request.id, f"The connection to {self.url} broke: {error or type(error).__name__}."
-                )
-            )
+            is_foreign = isinstance(error, ValueError)
+            why = "a line was not mlx-spec's" if is_foreign else str(error) or type(error).__name__
+            self._events.put(AnswerFailed(request.id, f"The connection to {self.url} broke: {why}."))
 
     def _cancel(self, number: int) -> None:
         with suppress(httpx2.HTTPError):

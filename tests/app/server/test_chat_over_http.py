@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -24,6 +25,8 @@ from app.shell.errors import BadInput
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import RunningServer
+
+EARLY = "it was closed before the answer's end"
 
 
 def ask(number: int, said: str, options: Options | None = None) -> Answer:
@@ -131,6 +134,30 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
         isinstance(refused, LoadFailed)
         and "serves scripted. For another here: mlx-spec chat another" in refused.message
     )
+
+
+@pytest.mark.parametrize(
+    "sent, why",
+    [("", EARLY), ('{"prompt_tokens": 3}\n', EARLY)]
+    + [(line, "a line was not mlx-spec's") for line in ("nonsense\n", "null\n", '{"pieces": [["hal')],
+)
+def test_an_answer_that_a_server_ends_too_early_or_with_another_text_fails_in_a_sentence(
+    sent: str, why: str
+) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(sent.encode())
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        client = ServerClient(f"http://127.0.0.1:{server.server_port}")
+        client.send(ask(1, "hello"))
+        failed = until_last(client, 1)[-1]
+        client.close()
+    assert isinstance(failed, AnswerFailed)
+    assert failed.message == f"The connection to {client.url} broke: {why}."
 
 
 def test_a_missing_key_and_what_is_no_address_are_said(kept: RunningServer) -> None:
