@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from app.chat.open_chat import OpenChat
 from app.history.export import Kind, exported, free_file, import_file
-from app.history.records import Chat, ChatMessage, ChatRow, Preset, now
+from app.history.records import Chat, ChatMessage, ChatRow, Preset
 from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import plain_file, write_text
-from app.shell.number_text import ago, counted
+from app.shell.number_text import counted
 from app.shell.printable import one_line
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class SavedChats:
         else:
             last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
             also = ", where a prompt was not sent" if left else ""
-            text = f"{last} goes on with '{chat.title}' ({ago(chat.changed, now())}){also}."
+            text = f"{last} goes on with '{chat.title}'{also}."
             self._chat.view.offer(f"{text} {others} lists all chats.")
 
     async def resume(self, name: str) -> None:

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mlx_spec.stats import Stats
-from models.time_text import time_text
 
-DAY = 86400
 BARS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -34,14 +32,6 @@ def answer_figures(stats: Stats) -> list[str]:
         drafts,
         f"first token {f'{wait * 1000:.0f} ms' if wait < 0.9995 else f'{wait:.1f} s'}",
     ]
-
-
-def ago(then: float, now: float) -> str:
-    """Both in seconds since 1970. A time in the future (a clock was set back) is shown as its date."""
-    seconds = now - then
-    if not 0 <= seconds < DAY:
-        return datetime.fromtimestamp(then).strftime("%Y-%m-%d")
-    return f"{time_text(seconds)} ago"
 
 
 def day_group(then: float, now: float) -> str:

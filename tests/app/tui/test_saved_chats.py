@@ -74,7 +74,7 @@ async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
     assert len(facts.rounds) == 3 and facts.options.temperature == 0.5
     async with open_chat() as opened:
         assert texts(opened) == []
-        await opened.shows("F7 goes on with 'hello'")
+        await opened.shows("F7 goes on with 'hello'. F6 lists")
         await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
         assert opened.answers[0].stats == stats
