@@ -83,9 +83,10 @@ class SavedChats:
         return f"'{chat.title}' is {where if archived else 'out of the archive'}."
 
     async def delete(self, chat: Chat) -> str:
-        if self._is_in_view(chat):
-            self._chat.clear()  # it must not be saved again
         await self._ask(lambda history: history.delete(chat.id))
+        if self._is_in_view(chat):
+            self._chat.clear()  # this may save it again
+            await self._ask(lambda history: history.delete(chat.id))
         self._deleted.append(chat)
         await self.offer_last()
         undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")

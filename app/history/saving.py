@@ -79,7 +79,9 @@ class HistoryThread:
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
-                future.set_exception(MachineFailed(f"The chat history cannot be used: {error}."))
+                hint = "MLX_SPEC_HOME names another folder."
+                text = f"The chat history {self.path} cannot be used: {error}. {hint}"
+                future.set_exception(MachineFailed(text))
             except Exception as error:  # for the caller to handle; this thread goes on
                 future.set_exception(error)
 

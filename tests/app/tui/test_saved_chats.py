@@ -285,4 +285,9 @@ async def test_a_folder_that_may_only_be_read_gives_its_chats_and_the_chat_goes_
             await opened.press("f7")
             await opened.until(lambda: texts(opened)[:1] == ["one"])
             assert (await opened.ask("hello")).text == TEXT
+            await opened.type("/delete")
+            await opened.noticed(f"The chat history {tmp_path / 'history.db'} cannot be used: ")
+            assert texts(opened)[-1] == TEXT, "what was not deleted stays in view"
+            opened.app.theme = "mlx-spec-light"
+            await opened.noticed(f"be written to {tmp_path / 'config.toml'}: Read-only file system.")
         assert opened.app.unsaved == 2
