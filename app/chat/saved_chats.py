@@ -184,8 +184,7 @@ class SavedChats:
                 f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}"
             )
         if chat.conversation.path[-1:] == [chat.conversation.last]:
-            text = "The last prompt was not answered. /regenerate has it answered."
-            chat.view.note(text, "warning")
+            chat.view.note("The last prompt was not answered. /regenerate has it answered.")
         await self._put_back_unsent(found.id)
 
     async def preset(self, value: str) -> str:

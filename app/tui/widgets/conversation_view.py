@@ -63,6 +63,7 @@ class ConversationView:
     def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
         self._live_id = ""
+        self.notices.clear_read(self._transcript.app)  # they were about another chat
         self._transcript.fill([])  # an imported chat may have the ids of another
         self.show_path()
         self._unsent.keep(waited)

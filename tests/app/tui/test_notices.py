@@ -1,14 +1,18 @@
 """Toasts: how long they stay, and what removes them."""
 
+from pathlib import Path
+
 import pytest
 from textual.notifications import SeverityLevel
 
 from app.engine.protocol import TuningEnded
+from app.history.store import History
 from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.widgets.notices import ToastNotification, show_toast
+from tests.app.history.some_chat import chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 
 
@@ -56,6 +60,21 @@ async def test_a_toast_does_not_lie_over_the_screen_that_is_opened_next_unless_i
         await chat.reached(PairsScreen)
         await chat.pilot.pause()
         assert "A warning." in chat.screen
+
+
+async def test_what_was_said_about_a_chat_does_not_lie_over_another(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    history = History(tmp_path / "history.db")
+    history.save([chat("c1", leaf="p1")], [prompt("p1", "one")])
+    history.close()
+    async with open_chat((80, 24), toasts=True) as opened:
+        await opened.press("f7")
+        await opened.shows("The last prompt was not answered.")
+        await opened.press("ctrl+n")
+        await opened.until(lambda: not opened.prompts)
+        await opened.pilot.pause()
+        assert "not answered" not in opened.screen
 
 
 def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
