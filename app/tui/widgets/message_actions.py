@@ -160,12 +160,13 @@ class MessageActions:
         return message
 
     def _answer(self) -> ChatMessage:
-        message = self._chosen()
-        if message is None or message.role != "assistant":
-            message = self._chat.conversation.last_answer
-        if message is None:
-            raise BadInput("There is no answer yet.")
-        return message
+        """The chosen answer, or the one of the chosen prompt; the last one if none is chosen."""
+        chosen = self._chosen()
+        answers = [one for one in self._chat.conversation.path if one.role == "assistant"]
+        for answer in reversed(answers):
+            if chosen is None or chosen.id in (answer.id, answer.parent):
+                return answer
+        raise BadInput("There is no answer yet.")
 
     def _code(self) -> tuple[ChatMessage, list[str]]:
         """An answer and its code blocks, at least one."""

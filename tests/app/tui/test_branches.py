@@ -125,6 +125,10 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert copied[1].startswith("So it is:")
         await chat.type("/think")
         await chat.shows("one two three")
+        await chat.ask("hello")
+        await chat.press("tab", "up", "up", "up", "b")
+        await chat.until(lambda: len(copied) == 5)
+        assert copied[4] == "x = 1\n", "the chosen prompt's answer, not the last one"
 
 
 async def test_the_prompt_can_be_written_in_the_persons_editor(
