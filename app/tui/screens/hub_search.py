@@ -106,6 +106,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         options = self.query_one(OptionList)
         place = options.highlighted or 0
         options.clear_options()
+        self.query_one("#hub-details Static", Static).update("")
         options.add_options(Option(_row(m, name, width), id=m.found.repo) for m in self.models.values())
         options.highlighted = min(place, len(self.models) - 1) if self.models else None
 

@@ -45,11 +45,11 @@ drafters that need no files, or were trained here, are used."""
             hint = self.app.keys.fill_in("Enter checks both. {own.leave} closes.")
             yield Static(hint, id="message", markup=False)
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"
-        self.query_one("#own-target").focus()
+        target = self.query_one("#own-target", Input).focus()
         if self._target:
-            self._suggest_draft(self._source("target"))
+            await target.action_submit()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

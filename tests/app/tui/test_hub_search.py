@@ -73,3 +73,23 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         assert own.query_one("#own-draft", Input).value == "mlx-community/Qwen3-0.6B-4bit"
         await chat.press("escape")
         await chat.reached(PairsScreen)
+
+
+async def test_a_name_that_is_no_repository_s_is_refused_and_nothing_found_has_no_facts(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.models["evil/[red]model"] = HostedModel({}, tags=("mlx",))
+    async with open_chat(size=(80, 24)) as chat:
+        await open_pairs(chat)
+        await chat.press("h", *"evil", "enter")
+        await chat.until(lambda: "evil/[red]model" in text_of(chat, "#hub-details Static"))
+        await chat.press("enter")
+        await chat.reached(OwnPairScreen)
+        await chat.until(lambda: "'evil/[red]model' is neither a folder" in text_of(chat, "#message"))
+        await chat.press("escape")
+        await chat.reached(PairsScreen)
+        await chat.press("h", *"evil", "enter")
+        await chat.until(lambda: "evil" in text_of(chat, "#hub-details Static"))
+        await chat.press("slash", "ctrl+u", *"zzz", "enter")
+        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
+        assert not text_of(chat, "#hub-details Static")
