@@ -19,6 +19,7 @@ from textual.timer import Timer
 from app.engine.events import Mark, Piece, append, text_of
 from app.engine.thinking import thought_of
 from app.shell.printable import printable
+from app.tui.widgets.found_words import FOUND, places
 from app.tui.widgets.item_line import SEPARATOR
 from app.tui.widgets.markdown_lines import MarkdownLines
 from app.tui.widgets.message import Message
@@ -67,6 +68,8 @@ class Answer(Message):
         self._styles: dict[Styles, Style] = {}
         self._arrange_timer: Timer | None = None
         self._pause = SHORTEST_PAUSE
+        self._edges: list[int] = []
+        """Start and end of each word of `found` in the shown text."""
         self._reset()
         self._take(pieces)
 
@@ -153,7 +156,16 @@ class Answer(Message):
         self._draw_again()
 
     def watch_found(self) -> None:
+        self._edges = [edge for place in places(self._shown, self.found) for edge in place]
+        if self._edges and self._edges[-1] <= thought_of(self._shown).answer_at:
+            self.unfolded = True  # the words are in the thought alone
         self._draw_again()
+
+    def first_found(self) -> int:
+        for y, row in enumerate(self._rows):
+            if any(FOUND in part.styles for run in row for part in self._with_words(run)):
+                return y
+        return 0
 
     def watch_unfolded(self) -> None:
         self._arrange()
@@ -183,7 +195,7 @@ class Answer(Message):
         if y >= len(self._rows):
             return Strip.blank(width, base)
         strip = Strip(self._segments(y))
-        return self.with_found(strip.crop_extend(0, width, base).apply_offsets(0, y))
+        return strip.crop_extend(0, width, base).apply_offsets(0, y)
 
     def _segments(self, y: int) -> Iterator[Segment]:
         # Textual draws a widget once more after it was removed: it has no screen to ask then.
@@ -191,13 +203,22 @@ class Answer(Message):
         start, end = (selection.get_span(y) if selection else None) or (0, 0)
         x = 0
         for run in self._rows[y]:
-            for marked in self._marked(run):
+            for marked in (word for part in self._marked(run) for word in self._with_words(part)):
                 for part in marked.split(start - x, end - x):
                     selected = part.at >= 0 and start <= x and (end == -1 or x < end)
                     yield Segment(
                         part.text, self._style((*part.styles, SELECTED) if selected else part.styles)
                     )
                     x += len(part.text)
+
+    def _with_words(self, run: Run) -> list[Run]:
+        """Mark the words of a search, those too that are broken over two lines."""
+        edges = self._edges
+        if run.at < 0 or not edges:
+            return [run]
+        inner = edges[bisect_right(edges, run.at) : bisect_left(edges, run.at + run.size)]
+        parts = run.split(*(edge - run.at for edge in inner))
+        return [p._replace(styles=(*p.styles, FOUND)) if bisect_right(edges, p.at) % 2 else p for p in parts]
 
     def _marked(self, run: Run) -> list[Run]:
         if not self.marks or run.at < 0:

@@ -4,11 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rich.cells import cell_len
-from rich.segment import Segment
-from rich.style import Style
 from textual.content import Content
-from textual.strip import Strip
 
 from app.shell.printable import one_line
 from app.tui.widgets.wrapping import graphemes
@@ -32,20 +28,3 @@ def with_found(text: Content, words: Sequence[str]) -> Content:
     for start, end in places(text.plain, words):
         text = text.stylize(FOUND, start, end)
     return text
-
-
-def strip_with_found(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """A drawn line with the words marked, except those that are broken over two lines."""
-    text = strip.text
-    cuts: list[int] = []
-    for start, end in places(text, words):
-        cuts += [cell_len(text[:start]), cell_len(text[:end])]
-    if not cuts:
-        return strip
-    parts = strip.divide([*cuts, strip.cell_length])
-    # `Strip.apply_style` would let the text's own colours win.
-    marked = (
-        Strip(Segment.apply_style(part, post_style=style), part.cell_length) if number % 2 else part
-        for number, part in enumerate(parts)
-    )
-    return Strip.join(marked)

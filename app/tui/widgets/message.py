@@ -2,25 +2,24 @@
 
 from textual.content import Content
 from textual.reactive import reactive
-from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
 from app.history.records import ChatMessage
 from app.shell.printable import one_line, printable
-from app.tui.widgets.found_words import FOUND, strip_with_found
+from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_line import SEPARATOR
 
 
 class Message(Widget):
     """A prompt or an answer; `found` are the words to mark."""
 
-    found: reactive[tuple[str, ...]] = reactive(())
+    found: reactive[tuple[str, ...]] = reactive((), init=False)
 
-    def with_found(self, line: Strip) -> Strip:
-        if not self.found:
-            return line
-        return strip_with_found(line, self.found, self.app.stylesheet.parse_style(FOUND).rich_style)
+    def first_found(self) -> int:
+        """The first line with a marked word; 0 if there is none."""
+        lines = enumerate(self.render_lines(self.size.region))
+        return next((y for y, line in lines if any(s.style and s.style.underline for s in line)), 0)
 
 
 class UserMessage(Message, Static):
@@ -29,9 +28,10 @@ class UserMessage(Message, Static):
         notes = [branch, *(f"▤ {one_line(file.name)}" for file in message.attachments)]
         if shown := SEPARATOR.join(filter(None, notes)):
             parts.append(Content.styled(shown, "$text-muted"))
-        super().__init__(Content("\n").join(parts))
+        self._shown = Content("\n").join(parts)
+        super().__init__(self._shown)
         self.text = message.text
         self.branch = branch
 
-    def render_line(self, y: int) -> Strip:
-        return self.with_found(super().render_line(y))
+    def watch_found(self) -> None:
+        self.update(with_found(self._shown, self.found))

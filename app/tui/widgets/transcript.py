@@ -5,7 +5,6 @@ A long conversation has thousands of messages; only those around the view have w
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
@@ -157,7 +156,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self._choose(message_id)
         widget = self.widgets[message_id]
         widget.found = tuple(words)
-        self._soon(partial(self._show_words, words), widget)
+        self._soon(self._show_found, widget)
 
     def select(self, message_id: str | None) -> None:
         for widget in self.query(".-selected").results(Message):
@@ -187,7 +186,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(0, place - BATCH), min(len(self._ids), place + BATCH), hold=False)
         self.select(message_id)
 
-    def _soon(self, show: Callable[[Widget], bool], widget: Widget) -> None:
+    def _soon(self, show: Callable[[Message], bool], widget: Message) -> None:
         """Scroll to the chosen widget after a refresh; `show` returns False until it is laid out, and is
         called again."""
 
@@ -203,12 +202,9 @@ class Transcript(VerticalScroll, can_focus=True):
             self.scroll_to_widget(widget, animate=False, top=height > self.size.height)
         return bool(height)
 
-    def _show_words(self, words: Sequence[str], widget: Widget) -> bool:
+    def _show_found(self, widget: Message) -> bool:
         if widget.size.height > self.size.height:
-            wanted = [word.casefold() for word in words]
-            lines = enumerate(widget.render_lines(widget.size.region))
-            found = (y for y, line in lines if any(word in line.text.casefold() for word in wanted))
-            top = widget.virtual_region.y + next(found, 0) - self.size.height // 2
+            top = widget.virtual_region.y + widget.first_found() - self.size.height // 2
             self.scroll_to(y=top, animate=False, force=True)
         return bool(widget.size.height)
 

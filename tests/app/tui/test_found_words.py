@@ -3,20 +3,16 @@
 from pathlib import Path
 
 import pytest
-from rich.segment import Segment
-from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import OptionList
 
 from app.tui.screens.sessions import SessionsScreen
-from app.tui.widgets.found_words import places, strip_with_found, with_found
+from app.tui.widgets.found_words import places, with_found
 from app.tui.widgets.message import Message
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_saved_chats import put
-
-MARK = Style(bold=True, underline=True, color="yellow")
 
 
 def marked(text: str, *words: str) -> list[str]:
@@ -63,16 +59,6 @@ def test_whole_visible_characters_are_marked_in_any_case(
     assert marked(text, *words) == found
 
 
-def test_a_drawn_line_keeps_its_text_and_width_and_its_own_style_elsewhere() -> None:
-    own = Style(italic=True, underline=False)
-    line = Strip([Segment("日本 Nee", own), Segment("dle 日本 tail", own)])
-    drawn = strip_with_found(line, ["needle", "本"], MARK)
-    assert drawn.text == line.text and drawn.cell_length == line.cell_length
-    assert "".join(underlined([drawn])) == "本Needle本"
-    assert all(segment.style and segment.style.italic for segment in drawn)
-    assert strip_with_found(line, ["hay"], MARK) is line
-
-
 async def test_found_words_are_marked_in_the_list_and_in_the_opened_chat_until_another_message_is_chosen(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
@@ -106,3 +92,23 @@ async def test_found_words_are_marked_in_the_list_and_in_the_opened_chat_until_a
         await opened.until(lambda: not colours(chosen, found=True) & dark)
         await opened.press("up")
         await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])
+
+
+async def test_words_broken_over_two_lines_and_those_in_a_folded_thought_are_marked_and_in_view(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    hay, asked, thought, said = ("日本" * 600, "天狗と鬼" * 6, "雪女郎" * 8, "河童と狐" * 6)
+    text = f"<think>{hay}{thought}</think>{hay}{said}{hay}"
+    messages = [prompt("p1", f"{hay}{asked}{hay}"), answer("a1", "p1", text)]
+    put(tmp_path, (chat("c1", "Old", leaf="a1"), messages))
+
+    def marks() -> str:
+        drawn = opened.app.screen._compositor.render_strips()
+        return "".join(underlined([strip.crop(0, strip.cell_length - 2) for strip in drawn]))
+
+    async with open_chat(size=(41, 20)) as opened:
+        await opened.press("f7")
+        await opened.until(lambda: bool(opened.prompts))
+        for message, word in (("p1", asked), ("a1", said), ("a1", thought)):
+            opened.app.chat.transcript.go_to(message, [word])
+            await opened.until(lambda word=word: marks() == word)
