@@ -32,9 +32,11 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     BINDINGS = [
         bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
+        bind("space", "more", "More", "hub.more",
+             "Scroll the facts about the model; from their end back to their beginning"),
         bind("/", "search", "Search", "hub.words", "Change the words of the search", priority=True),
         bind("escape", "dismiss", "Back", "hub.back", "Back to the pairs"),
-    ]
+    ]  # fmt: skip
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -67,6 +69,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
             name, *lines = details(model).split("\n")
             about = Content.assemble((name, "bold"), *(f"\n{line}" for line in lines), "\n")
             self.query_one("#hub-details Static", Static).update(about + drafted_by(model.drafters))
+            self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)

@@ -5,6 +5,7 @@ from typing import ParamSpec
 
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widgets import Input, OptionList, Static
@@ -59,6 +60,11 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         field = self.query_one(Input)
         field.display = True
         self.set_focus(field)
+
+    def action_more(self) -> None:
+        view = self.query_one(VerticalScroll)
+        scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
+        scroll(animate=False)
 
     def action_choose(self) -> None:
         self.query_one(OptionList).action_select()

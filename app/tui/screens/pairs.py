@@ -143,11 +143,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(OptionList).focus()
 
-    def action_more(self) -> None:
-        view = self._details_view
-        scroll = view.scroll_page_down if view.scroll_y < view.max_scroll_y else view.scroll_home
-        scroll(animate=False)
-
     def action_back(self) -> None:
         words = self.query_one(Input)
         if words.display:

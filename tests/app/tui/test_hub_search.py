@@ -67,6 +67,14 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda width=width: screen.size.width == width)
             await chat.shows(name, "4.0 GB")
+        await chat.pilot.resize_terminal(40, 12)
+        about = screen.query_one("#hub-details")
+        await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
+        while "Here: fits" not in chat.screen:
+            assert about.scroll_y < about.max_scroll_y
+            await chat.press("space")
+        await chat.press("down", "up")
+        await chat.until(lambda: about.scroll_y == 0)
         await chat.press("enter")
         own = await chat.reached(OwnPairScreen)
         assert own.query_one("#own-target", Input).value == found
