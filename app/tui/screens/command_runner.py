@@ -179,7 +179,8 @@ class CommandRunner:
     def _use(self, value: str) -> None:
         pair = self._pair(value)
         if not installed(pair.spec):
-            raise BadInput(f"{pair.name} is not on this machine. Get it with /pull {pair.name}.")
+            where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
+            raise BadInput(f"{pair.name} is not on this machine yet. /pull {pair.name} gets it. {where}")
         self.use(pair)
 
     def _pull(self, value: str) -> str:

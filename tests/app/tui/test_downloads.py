@@ -52,6 +52,8 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.press("escape")
         await chat.pilot.resize_terminal(100, 24)
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one("#status", ItemLine).content))
+        await chat.type(f"/use {FIRST}")
+        await chat.noticed(f"{FIRST} is not on this machine yet. /pull {FIRST} gets it. F2 shows how far")
         hub.stall_after.clear()
         await chat.noticed(f"is installed. /use {FIRST} answers with it.")
         await chat.until(lambda: "↓" not in str(chat.app.chat.query_one("#status", ItemLine).content))
