@@ -46,6 +46,8 @@ class Transcript(VerticalScroll, can_focus=True):
     BINDINGS = [
         bind("up,k", "select(-1)", "", "messages.up", "The message before"),
         bind("down,j", "select(1)", "", "messages.down", "The message after"),
+        bind("home", "select(-1_000_000)", "", "messages.first", "The first message"),
+        bind("end", "select(1_000_000)", "", "messages.last", "The last message"),
         bind("e", "app.command('edit')", "Edit", "messages.edit",
              "Edit the prompt and ask again; the old branch is kept"),
         bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
