@@ -15,7 +15,14 @@ from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, check_kind, config_kind
-from models.pairs.folder import TOKENIZER_FILES, check_folder, check_json_file, check_safetensors, read_config
+from models.pairs.folder import (
+    TOKENIZER_FILES,
+    WEIGHTS,
+    check_folder,
+    check_json_file,
+    check_safetensors,
+    read_config,
+)
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -33,7 +40,7 @@ class HubFile:
 
     @property
     def is_weights(self) -> bool:
-        return fnmatch(self.name, "model*.safetensors")
+        return any(fnmatch(self.name, name) for name in WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)

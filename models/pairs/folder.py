@@ -34,6 +34,8 @@ BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "
 READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", "pack-quantized",
                   "mxfp4-pack-quantized", "nvfp4-pack-quantized")  # fmt: skip
 """The methods and formats of quantization that mlx-lm reads, beside its own."""
+WEIGHTS = ("model*.safetensors", "medusa_lm_head.safetensors")
+"""Files of weights; the second name is that of published Medusa heads."""
 _DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
@@ -148,10 +150,10 @@ def _check_values(config: dict[str, Any], where: str) -> None:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files that mlx-lm reads; raises as `check_folder`."""
+    """The safetensors files that are loaded; raises as `check_folder`."""
     if folder_kind(folder) == LAYER_SKIP:
         return []
-    files = sorted(folder.glob("model*.safetensors"))
+    files = sorted(file for name in WEIGHTS for file in folder.glob(name))
     weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
         raise _broken(folder / INDEX, "names no weight files")

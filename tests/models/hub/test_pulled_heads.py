@@ -81,6 +81,17 @@ def test_a_head_as_a_training_makes_it_is_pulled_and_drafts(
     check_pulled(hub, folder, kind)
 
 
+def test_medusa_heads_are_pulled_in_the_file_that_their_trainers_write(
+    hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]]
+) -> None:
+    made = KINDS["medusa"](*target)
+    folder = home / "head"
+    folder.mkdir()
+    made.save(folder, made.learner(range(100)).module, {}, None)
+    (folder / "model.safetensors").rename(folder / "medusa_lm_head.safetensors")
+    check_pulled(hub, folder, "medusa")
+
+
 def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     hub: HubServer, home: Path, head: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
