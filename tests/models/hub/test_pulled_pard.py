@@ -40,7 +40,7 @@ def test_one_of_another_tokenizer_is_refused_before_its_weights_come(hub: HubSer
 @pytest.mark.parametrize(
     ("mask", "code", "message"),
     [
-        (384, 2, "mask is token 384, and it has 384 tokens"),
+        (384, 2, "The draft's mask is token 384, and it has 384 tokens"),
         (-1, 2, "mask is token -1"),
         ("<mask>", 3, "pard_token of the draft model is '<mask>'"),
         (True, 3, "is True"),
