@@ -184,7 +184,7 @@ class Job:
             repository.check_small()
         with ExitStack() as stack:
             found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
-            check_target(found[0])
+            check_target(found[0], self.sources[0])
             for source, folder in zip(self.sources, found, strict=True):
                 if folder_kind(folder) not in DRAFT_MODELS:
                     check_made_for(self._config(source), self._config(self.sources[0]), str(source))

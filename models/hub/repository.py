@@ -14,15 +14,8 @@ from huggingface_hub import HfApi, RepoFile
 from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
-from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, check_kind, config_kind
-from models.pairs.folder import (
-    TOKENIZER_FILES,
-    WEIGHTS,
-    check_folder,
-    check_json_file,
-    check_safetensors,
-    read_config,
-)
+from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
+from models.pairs.folder import WEIGHTS, check_folder, check_json_file, check_safetensors, read_config
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -90,12 +83,9 @@ class Repository:
         """Raise BadChoice if weights or a tokenizer are missing, or its kind of drafter is unknown. Needs
         its config.json in the cache."""
         config = read_config(self.folder)
-        check_kind(config, str(self.source))
         if config_kind(config) != LAYER_SKIP and not any(file.is_weights for file in self.files):
             raise _no_weights(self.source)
-        has_tokenizer = any(file.name in TOKENIZER_FILES for file in self.files)
-        if config_kind(config) in DRAFT_MODELS and not has_tokenizer:
-            raise BadChoice(f"{self.source} holds no tokenizer.json; mlx-lm cannot load it.")
+        check_kind(config, str(self.source), [file.name for file in self.files])
 
     def only(self, weights: Container[str]) -> "Repository":
         """The repository reduced to these weight files; its small files stay."""

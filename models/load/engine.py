@@ -69,7 +69,7 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
         SpecError: the engine refuses the models.
     """
     paths = [installed_folder(source, spec) for source in spec.sources]
-    check_target(paths[0])
+    check_target(paths[0], spec.target)
     ranks = join()
     if ranks:
         check_same(ranks, spec, paths)

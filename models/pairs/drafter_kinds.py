@@ -1,9 +1,9 @@
 """The kind of a drafter, from its config.json alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from models.errors import BadChoice
+from models.errors import BadChoice, BadSource
 
 Config = Mapping[str, Any]
 MODEL = "model"
@@ -15,6 +15,7 @@ LAYER_SKIP = "layer_skip"
 """Without weights: they are the target's."""
 DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
+TOKENIZER_FILES = frozenset({"tokenizer.json", "tokenizer.model", "vocab.json"})
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
 _SIGNS: dict[str, Callable[[Config], bool]] = {
     "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
@@ -46,13 +47,19 @@ def config_kind(config: Config) -> str:
     return next(others, None) or next((kind for kind, holds in _SIGNS.items() if holds(config)), MODEL)
 
 
-def check_kind(config: Config, where: str) -> None:
-    """Raise BadChoice for a kind of drafter that cannot be loaded."""
-    if (kind := config_kind(config)) not in (MODEL, *_SIGNS):
-        read = ", ".join(_SIGNS)
+def check_kind(config: Config, where: str, files: Iterable[str]) -> None:
+    """Raise BadChoice for a drafter that cannot be loaded, and BadSource for files of neither a known drafter
+    nor a model with a tokenizer."""
+    loads, kind = f"mlx-spec loads draft models and {', '.join(_SIGNS)}.", config_kind(config)
+    if kind not in (MODEL, *_SIGNS):
         raise BadChoice(
-            f"{where} holds a drafter of the family {kind}, which this version cannot load. "
-            f"It loads draft models and {read}."
+            f"{where} holds a drafter of the family {kind}, which this version cannot load. {loads}"
+        )
+    if kind in DRAFT_MODELS and TOKENIZER_FILES.isdisjoint(files):
+        named = ", ".join(str(name) for name in (config.get("model_type"), *_architectures(config)) if name)
+        raise BadSource(
+            f"{where} holds no tokenizer.json, tokenizer.model or vocab.json, and its config.json "
+            f"({named or 'of no type'}) tells no kind of drafter that needs none. {loads}"
         )
 
 

@@ -18,7 +18,6 @@ from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_ki
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json")
 READ_AT_LOAD = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -36,7 +35,7 @@ READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", 
 """The methods and formats of quantization that mlx-lm reads, beside its own."""
 WEIGHTS = ("model*.safetensors", "medusa_lm_head.safetensors")
 """Files of weights; the second name is that of published Medusa heads."""
-_DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or that of a draft model."
+_DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or a draft model's; a repository with --draft."
 _HEADER_LIMIT = 100_000_000
 _SHA1_LENGTH = 40
 
@@ -46,12 +45,12 @@ def folder_kind(folder: Path) -> str:
     return config_kind(read_config(folder))
 
 
-def check_target(folder: Path) -> None:
+def check_target(folder: Path, where: object) -> None:
     """Raise BadChoice for a drafter."""
     if (kind := folder_kind(folder)) != MODEL:
         raise BadChoice(
-            f"{folder} holds a drafter ({kind}) and no model. Name the model that it was made for, and this "
-            "with --drafter."
+            f"{where} holds a drafter ({kind}) and no model. Name the model that it was made for, and this "
+            "with --draft."
         )
 
 
@@ -71,13 +70,11 @@ def check_folder(folder: Path) -> int:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
-    check_kind(config, str(folder))
+    check_kind(config, str(folder), os.listdir(folder))
     if config_kind(config) not in DRAFT_MODELS:
         _check_values(config, str(folder))
         return sum(map(check_safetensors, weight_files(folder)))
     check_config(config, str(folder))
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise BadChoice(f"{folder} holds no tokenizer.json, tokenizer.model or vocab.json.")
     for name in READ_AT_LOAD:
         check_json_file(folder / name)
     return sum(check_safetensors(path) for path in weight_files(folder))
@@ -100,13 +97,8 @@ def check_drafter(folder: Path) -> str:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
-    kind = config_kind(config)
-    if kind in DRAFT_MODELS and not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise BadSource(
-            f"config.json in {folder} tells no kind of drafter that is known here. {_DRAFTER_WANTED}"
-        )
     check_folder(folder)
-    return kind
+    return config_kind(config)
 
 
 def by_kind(drafters: Iterable[Source]) -> dict[str, Source]:

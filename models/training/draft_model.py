@@ -103,7 +103,7 @@ def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
 def _of_model(shop: Workshop, text: str) -> Kind:
     spec = target_spec(text)
     path = installed_folder(spec.target, spec)
-    check_target(path)
+    check_target(path, path)
     with opened(path) as files, small_files(shop.path) as target:
         check_folders(target, files.folder)
         model, config = files.load(as_float32=True)

@@ -33,7 +33,7 @@ class Workshop:
 
     def __init__(self, spec: PairSpec, kind: str):
         self.spec, self.path = spec, installed_folder(spec.target, spec)
-        check_target(self.path)
+        check_target(self.path, self.path)
         with opened(self.path) as files:
             check_memory([files])
             self.target, self.config = files.load()

@@ -33,6 +33,7 @@ from models.paths import config_file
         ("bench --drafter lookup --drafter none", "--drafter is lookup+none; it must be auto, model,"),
         ("generate --prompt x --drafter ''", "--drafter is empty; it must be auto, model,"),
         ("generate --prompt x --drafter /no/such/head", "There is no drafter folder /no/such/head."),
+        ("generate --prompt x --drafter org/head", "a repository with --draft."),
         ("generate --prompt x --drafter ./tests", "tests holds no config.json; it is no drafter."),
         ("generate --prompt x --max-tokens 1e3", "--max-tokens is 1e3; it must be a whole number."),
         (f"generate --prompt x --seed {'9' * 5000}", "it must be a whole number."),

@@ -15,6 +15,11 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
     ("target", "draft", "message"),
     [
         ({}, {"tokenizer.json": None}, "org/draft holds no tokenizer.json"),
+        (
+            {},
+            {"tokenizer.json": None, "config.json": b'{"model_type": "mlp_speculator"}'},
+            r"org/draft .* its config.json \(mlp_speculator\) tells no kind of drafter that needs none",
+        ),
         ({}, {"config.json": HYDRA}, "org/draft holds a drafter of the family hydra, which this version"),
         (
             {"tokenizer.json": b"{}"},
