@@ -8,7 +8,6 @@ from huggingface_hub.errors import (
     FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
-    HFValidationError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -33,8 +32,6 @@ def explain(error: BaseException, source: Source) -> ModelsError:
             return _explain_answer(link, source)
         if message := _explain_one(link, source):
             return MachineTrouble(message)
-        if isinstance(link, HFValidationError):
-            return BadSource(f"{source} is no name of a Hub repository (org/name).")
         link = link.__cause__ or link.__context__
     text = str(error).replace(constants.ENDPOINT, endpoint()).strip() or "no reason given"
     return MachineTrouble(f"Downloading {source} failed: {type(error).__name__}: {text.splitlines()[0]}")
@@ -52,7 +49,7 @@ def _explain_one(error: BaseException, source: Source) -> str:
         return f"{endpoint()} did not answer in time. {_AGAIN}"
     if isinstance(error, InvalidURL | UnsupportedProtocol):
         return f"No request can be sent to {endpoint()}. Check HF_ENDPOINT."
-    if isinstance(error, HTTPError) or "Consistency check failed" in str(error):
+    if isinstance(error, HTTPError):
         return f"The connection broke while fetching {source}. {_AGAIN}"
     if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from huggingface_hub import hf_hub_url
-from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
@@ -20,8 +19,6 @@ from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
 from models.pairs.folder import holds, is_checksum
 
-_RANGE_REFUSED = 416
-
 
 def fetch(repository: Repository, file: HubFile) -> bool:
     """Fetch a file into the cache, resuming a partial one; waits if another program is fetching it.
@@ -29,7 +26,7 @@ def fetch(repository: Repository, file: HubFile) -> bool:
     Returns False if the file was there, or another program fetched it.
 
     Raises:
-        BrokenFiles: the joined parts have the wrong checksum; they are deleted.
+        BrokenFiles: it has the wrong size, or its joined parts the wrong checksum; it is deleted.
         HfHubHTTPError, httpx2.HTTPError, OSError: the partial file is kept.
     """
     blob = repository.blob(file)
@@ -46,29 +43,29 @@ def fetch(repository: Repository, file: HubFile) -> bool:
         if here > file.size:
             here = stream.truncate(0)
             stream.seek(0)
-        _get(repository, file, stream, here, partial)
+        has_its_size = _get(repository, file, stream, here)
         stream.flush()
-        if here and not holds(partial, file.blob):
+        if not has_its_size or (here and not holds(partial, file.blob)):
             partial.unlink()
             raise BrokenFiles(
-                f"{file.name} of {repository.source} came in parts that do not fit; deleted. Pull again."
+                f"{file.name} of {repository.source} is not what the Hub announced; deleted. Pull again."
             )
         partial.replace(blob)
     return True
 
 
-def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int, partial: Path) -> None:
+def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int) -> bool:
+    """Fetch the rest; returns whether the file then has the size that the Hub announced."""
     url = hf_hub_url(repository.source.repo, file.name, revision=repository.commit)
     # A compressed answer cannot be resumed.
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     try:
         http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-    except OSError as error:  # HfHubHTTPError is a subclass
-        is_refused = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
-        # The Hub's file has another size than announced: the partial file is wrong.
-        if is_refused or "Consistency check failed" in str(error):
-            partial.unlink()
-        raise
+    except OSError as error:
+        if "Consistency check failed" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _is_still(stream: BinaryIO, file: Path) -> bool:

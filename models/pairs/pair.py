@@ -11,7 +11,7 @@ from models.errors import BadSource
 BITS = (2, 3, 4, 5, 6, 8, 16)
 """Allowed bits per weight of heads."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
+_REPOSITORY = re.compile(r"\w([\w.-]*\w)?/\w([\w.-]*\w)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +108,4 @@ def _is_repository(repo: str) -> bool:
     """The Hub's own rules for names."""
     if not _REPOSITORY.fullmatch(repo) or len(repo) > 96:
         return False
-    return "--" not in repo and ".." not in repo and not repo.endswith((".git", "-", "."))
+    return "--" not in repo and ".." not in repo and not repo.endswith(".git")

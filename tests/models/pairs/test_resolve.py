@@ -120,6 +120,8 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
         ("org/name@refs/../../x", "names no revision after the @"),
         ("org/name/more@main", "There is no folder org/name/more@main"),
         ("org/..", "neither a folder here nor a Hub repository"),
+        ("org-/name", "neither a folder here nor a Hub repository"),
+        ("org/name-", "neither a folder here nor a Hub repository"),
         ("org/" + "x" * 5000, "neither a folder here nor a Hub repository"),
     ],
 )
