@@ -17,20 +17,16 @@ def partial_file(repo: str, blob: str) -> Path:
     return repository_folder(repo) / "blobs" / f"{blob}{_PARTIAL}"
 
 
-def partial_files(repo: str) -> list[Path]:
-    """The partial files that our pulls left for a repository."""
-    return [file for file in _unfinished(repo) if file.name.endswith(_PARTIAL)]
-
-
 def sweep_stale(repo: str) -> None:
-    """Delete unfinished files, ours and other programs', that were not written to for a day."""
-    for file in _unfinished(repo):
+    """Delete the unfinished files that were not written to for a day."""
+    for file in partial_files(repo):
         with suppress(FileNotFoundError):  # another program may finish it meanwhile
             if file.stat().st_mtime < time.time() - _STALE_SECONDS:
                 file.unlink()
 
 
-def _unfinished(repo: str) -> list[Path]:
+def partial_files(repo: str) -> list[Path]:
+    """The unfinished files of a repository, ours and other programs'."""
     folder = repository_folder(repo) / "blobs"
     # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
     return [*folder.glob("*.incomplete")] if os.path.isdir(folder) else []

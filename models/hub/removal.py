@@ -104,7 +104,7 @@ def _files_only_of(sources: Sequence[Source]) -> set[Path]:
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
     repositories = {folder.parents[1] for folder in folders}
     shared = (blob for blob in hub_cache().glob("*/blobs/*") if blob.parents[1] not in repositories)
-    used = _contents(others) | {blob.resolve() for blob in shared if blob.is_symlink()}
+    used = _contents(others) | {blob.resolve() for blob in shared}
     return _contents(folders) - used | {file for each in sources for file in partial_files(each.repo)}
 
 

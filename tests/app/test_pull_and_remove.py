@@ -84,10 +84,12 @@ def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
     target = tmp_path / "target"
     if files_are_there:
         target, _ = make_pair(tmp_path)
-    add_own(replace(all_pairs()[1], name="mine", target=Source(str(target)), draft=None, own=True))
+    mine = replace(all_pairs()[1], name="mine", target=Source(str(target)), draft=None, own=True)
+    add_own(mine)
+    add_own(replace(mine, name="other", target=Source("org/other")))
     assert main(["remove", "mine", "--yes"]) == 0
     assert "mine was removed." in capfd.readouterr().out and target.exists() == files_are_there
-    assert "mine" not in [pair.name for pair in all_pairs()]
+    assert [pair.name for pair in all_pairs() if pair.own] == ["other"]
     assert main(["remove", "mine", "--yes"]) == 2
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.hub.download import check, pull
+from models.hub.removal import remove
 from models.load.engine import load
 from models.pairs.installed import find_folder, installed, is_installed, repository_folder
 from models.pairs.pair import PairSpec, Source
@@ -80,6 +81,8 @@ def test_a_disk_without_links_holds_every_file_once_and_an_empty_setting_of_the_
         "and the refs"
     )
     assert last().transferred_bytes == 0
+    assert remove(SPEC).freed_bytes == end.total_bytes
+    assert not repository_folder("org/target").exists()
 
 
 @pytest.mark.usefixtures("quick_tokenizers")

@@ -30,8 +30,9 @@ def place(source: Source, commit: str, made: Path) -> int:
         blob.write_bytes(body)
         (snapshot / name).symlink_to(blob)
     if not source.is_pinned:
-        (repository / "refs").mkdir(exist_ok=True)
-        (repository / "refs" / source.asked_revision).write_text(commit)
+        branch = repository / "refs" / source.asked_revision
+        branch.parent.mkdir(parents=True, exist_ok=True)
+        branch.write_text(commit)
     return sum(len(body) for body in files_of(made).values())
 
 
@@ -40,7 +41,8 @@ def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_a
     size = place(spec.sources[0], "a" * 40, home / "a") + place(spec.sources[1], "b" * 40, home / "b")
     assert installed(spec)
     part = partial_file("org/target", "f" * 64)
-    part.write_bytes(b"x" * 5000)
+    for unfinished in (part, part.with_name("of_another_program.incomplete")):
+        unfinished.write_bytes(b"x" * 2500)
 
     assert removable_bytes(spec) == size + 5000
     removal = remove(spec)
@@ -58,7 +60,8 @@ def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) 
 
 
 def test_another_revision_of_the_same_repository_stays_with_what_both_share(home: Path) -> None:
-    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
+    revisions = (None, "refs/pr/1")
+    spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in revisions)
     size = place(spec.target, "a" * 40, home / "a")
     place(other.target, "b" * 40, home / "b")
     mine, theirs = (find_folder(pair.target) for pair in (spec, other))
@@ -72,6 +75,9 @@ def test_another_revision_of_the_same_repository_stays_with_what_both_share(home
     assert removable_bytes(spec) == remove(spec).freed_bytes == left
 
     assert not mine.exists() and find_folder(spec.target) is None and installed(other)
+    assert not (repository_folder("org/target") / "refs" / "main").exists(), (
+        "the Hub's library calls that corrupt"
+    )
 
 
 def test_a_model_of_another_installed_pair_stays_and_is_named(home: Path) -> None:
@@ -188,7 +194,7 @@ def test_folders_are_never_deleted(home: Path) -> None:
     removal = remove(spec)
 
     assert removal.deleted == (spec.target,)
-    assert list(removal.kept) == [Source(str(mine))]
+    assert removal.kept == {Source(str(mine)): "a folder of yours"}
     assert (mine / "model.safetensors").is_file()
 
 
