@@ -75,9 +75,8 @@ class Repository:
         """Delete damaged files in the cache, so that they are fetched again."""
         for file in self.files:
             path = self.folder / file.name
-            if path.is_symlink() or path.is_file():
-                if not self.is_here(file) or not _is_readable(path, file):
-                    _discard(path)
+            if not self.is_here(file) or not _is_readable(path, file):
+                _discard(path)
 
     def check_small(self) -> None:
         """Raise BadChoice if weights or a tokenizer are missing, or its kind of drafter is unknown. Needs
@@ -146,8 +145,8 @@ def _no_weights(source: Source, *others: str) -> BadChoice:
 
 
 def _discard(path: Path) -> None:
-    """Delete a file of a snapshot, its blob, and all links to that blob in other snapshots. Files outside the
-    repository stay: a person's own, or what the Hub's library shares among repositories.
+    """Delete a file of a snapshot, if it is there, its blob, and all links to that blob in other snapshots.
+    Files outside the repository stay: a person's own, or what the Hub's library shares among repositories.
 
     The Hub's library treats a repository with a broken link as corrupt.
     """

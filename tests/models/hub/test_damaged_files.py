@@ -33,7 +33,18 @@ def test_weights_that_arrive_damaged_are_deleted_and_pulling_again_completes(hub
     assert installed(SPEC)
 
 
+def test_a_repository_without_a_weight_file_that_its_index_names_is_told(hub: HubServer) -> None:
+    hub.models["org/draft"].files["model.safetensors.index.json"] = (
+        b'{"weight_map": {"a": "model-2.safetensors"}}'
+    )
+    with pytest.raises(
+        BrokenFiles, match="org/draft is not whole: .* first model-2.safetensors. Choose another"
+    ):
+        last()
+
+
 def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
+    hub.models["org/target"].files["merges.txt"] = b"a b\n"
     last()
     folder = folder_of(SPEC.target)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -52,11 +63,12 @@ def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
         (folder / name).resolve().write_bytes(before[name])
     for name, bodies in damaged.items():
         (folder / name).resolve().write_bytes(bodies[-1])
+    (folder / "merges.txt").resolve().write_bytes(b"")
     hub.requests.clear()
 
     assert last().phase == "done" and installed(SPEC)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert sorted(hub.downloads()) == sorted(damaged)
+    assert sorted(hub.downloads()) == sorted([*damaged, "merges.txt"])
 
     (folder / "model.safetensors").unlink()
     assert not installed(SPEC)
