@@ -13,7 +13,6 @@ from mlx_lm.models.llama import ModelArgs
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from models.load.heads import (
-    SPECULATORS,
     Config,
     Weights,
     layer_args,
@@ -101,7 +100,7 @@ def _taps(config: Config, layers: int) -> tuple[int, ...]:
     """
     nested = config.get("eagle_config") or {}
     entering = [2, layers // 2, layers - 3]  # SafeAILab's default, and that of formats that name none
-    if SPECULATORS not in config and config.get("target_layer_ids"):
+    if config.get("target_layer_ids"):
         key, found, shift = "target_layer_ids", config["target_layer_ids"], 0
     elif AUX in nested and nested[AUX]:
         key, found, shift = AUX, nested[AUX], 0

@@ -153,6 +153,7 @@ def test_a_trained_head_is_often_right_and_not_where_layers_are_counted_the_othe
         ("speculators", {"transformer_layer_config": {"model_type": "odd"}}, BrokenFiles, "odd"),
         ("DeepSpec", {"num_hidden_layers": 2}, UnsupportedModel, "has 2 layers; only heads of one"),
         ("DeepSpec", {"target_layer_ids": [0, 1]}, BrokenFiles, "fc.weight"),
+        ("SGLang", {"layer_types": ["sliding_attention"]}, UnsupportedModel, "a sliding window"),
         ("SGLang", {"hidden_act": "gelu"}, UnsupportedModel, "activation is gelu; only silu is supported"),
         ("SGLang", {"target_hidden_size": 48}, UnsupportedModel, "48 numbers.*has 120 and 32"),
         ("SafeAILab", {"vocab_size": 99}, BrokenFiles, "names no 'd2t'"),
