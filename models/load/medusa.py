@@ -54,8 +54,7 @@ def _from_vllm(weights: Weights) -> None:
         if part == "blocks":
             head, _, layer, kind = rest.split(".")
             weights[f"{head}.{layer}.linear.{kind}"] = x = weights.pop(name)
-            if kind == "weight" and f"blocks.{head}.layers.{layer}.bias" not in weights:
-                weights.setdefault(f"{head}.{layer}.linear.bias", mx.zeros(len(x), x.dtype))
+            weights.setdefault(f"{head}.{layer}.linear.bias", mx.zeros(len(x), x.dtype))
         elif part == "lm_heads":
             weights[f"{rest.split('.')[0]}.{layers}.weight"] = weights.pop(name)
     if (tokens := weights.pop("token_map", None)) is not None:

@@ -45,7 +45,7 @@ def mtp_head(config: Config, weights: Weights, target: Any) -> MtpHead:
     layer, eps = _layer(target)
     own = _joined_experts(_own(weights, target))
     if _kind(target) in _STORED_LESS_ONE and _are_less_one(own):
-        own |= {name: x + 1 for name, x in own.items() if "norm" in name and x.ndim == 1}
+        own |= {name: x + 1 for name, x in own.items() if "norm" in name}
     weights.clear()
     weights |= own
     inner = text_settings(layer_of(config))
@@ -82,9 +82,7 @@ def _kind(target: Any) -> str:
 def _own(weights: Weights, target: Any) -> Weights:
     """The MTP layer's tensors, named as in the head: a shard may also hold the target's tensors."""
     found = [(match, x) for name, x in weights.items() if (match := _ROOTS.match(name))]
-    places = [
-        int(match["place"]) for match, _ in found if match["place"] and match["own"] == "eh_proj.weight"
-    ]
+    places = [int(match["place"]) for match, _ in found if match["own"] == "eh_proj.weight"]
     own: Weights = {}
     if any(match["qwen"] for match, _ in found):
         own = {match["own"]: x for match, x in found if match["qwen"]}

@@ -65,16 +65,20 @@ def test_tensors_are_named_as_in_published_checkpoints(tmp_path: Path):
     assert LOADERS["medusa"](tmp_path, target(), {}).head.shape == head_for(shared=False).shape
 
 
-@pytest.mark.parametrize("tokens", [None, KNOWN, KNOWN[::-1]])
+@pytest.mark.parametrize(
+    ("tokens", "whole"), [(None, True), (KNOWN, False), (KNOWN[::-1], False), (KNOWN[::-1], True)]
+)
 @pytest.mark.parametrize("bias", [True, False])
-def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path, tokens: Any, bias: bool):
-    """For all tokens or those of a `token_map`; config.json names too few heads."""
+def test_heads_as_vllm_wants_them_guess_what_their_equations_say(
+    tmp_path: Path, tokens: Any, whole: bool, bias: bool
+):
+    """For all tokens or those of a `token_map`, all rows or those; config.json names too few heads."""
     given = arrays(dict(tree_flatten(head_for(shared=False).parameters())))  # type: ignore[arg-type]
     kept, weights = list(range(VOCAB) if tokens is None else tokens), {}
     for name, x in given.items():
         _, i, layer, *kind = name.split(".")
         if len(kind) == 1:
-            weights[f"lm_heads.{i}.weight"] = x[kept]
+            weights[f"lm_heads.{i}.weight"] = x if whole else x[kept]
         elif bias or kind[1] == "weight":
             weights[f"blocks.{i}.layers.{layer}.{kind[1]}"] = x
     if tokens is not None:
@@ -93,7 +97,8 @@ def test_heads_as_vllm_wants_them_guess_what_their_equations_say(tmp_path: Path,
             y = z @ weights[f"blocks.{i}.layers.{layer}.weight"].T
             y = y + weights.get(f"blocks.{i}.layers.{layer}.bias", 0)
             z = z + y / (1 + np.exp(-y))
-        wanted = z @ weights[f"lm_heads.{i}.weight"].T
+        rows = weights[f"lm_heads.{i}.weight"]
+        wanted = z @ (rows[kept] if whole else rows).T
         assert np.abs(found[:, i, kept] - wanted).max() < 1e-4 * np.abs(wanted).max()
 
 

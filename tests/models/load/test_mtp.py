@@ -94,8 +94,8 @@ def speculators(weights: Weights, kind: str) -> Weights:
 
 
 def glm(weights: Weights, kind: str) -> Weights:
-    """With other tensors of its shard."""
-    others = ("91.mlp.up_proj", "92.embed_tokens", "92.shared_head.head")
+    """With other tensors of its shard, also of a layer for the token after."""
+    others = ("91.mlp.up_proj", "92.embed_tokens", "92.shared_head.head", "93.eh_proj")
     found = renamed(weights, PARTS_OF_GLM, "model.layers.92")
     return found | {f"model.layers.{name}.weight": mx.ones((4, 4)) for name in others}
 
