@@ -14,7 +14,7 @@ from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.load import checkpoint
 from models.load.checkpoint import opened
 from models.load.configuration import check_architecture
-from models.load.engine import load
+from models.load.engine import load, weight_bytes
 from models.load.gguf_file import GgufFile
 from models.load.gguf_tokenizer import tokenizer_of
 from models.load.translation import small_files
@@ -38,7 +38,9 @@ IDS = mx.array([[7, 260, 31, 2, 104, 9, 256, 88, 40, 41, 3, 200]])
 def test_a_gguf_gives_the_logits_of_the_weights_it_holds(architecture, kind, tmp_path):
     wanted = write_gguf(tmp_path / "model.gguf", architecture, Kind[kind])(IDS)
     with opened(tmp_path / "model.gguf") as files:
-        logits = files.load()[0](IDS)
+        model = files.load()[0]
+        assert weight_bytes([model]) <= files.weight_bytes() < 1.2 * weight_bytes([model])
+        logits = model(IDS)
     assert not files.note
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
@@ -66,6 +68,7 @@ def test_weights_in_groups_of_32_keep_their_bits(tmp_path, monkeypatch):
     packed: Any = mx.load(str(tmp_path / "model.gguf"))
     with opened(tmp_path / "model.gguf") as files:
         model: Any = files.load()[0]
+        assert weight_bytes([model]) <= files.weight_bytes() < 1.1 * weight_bytes([model])
     for leaf in ("weight", "scales", "biases"):
         assert mx.array_equal(model.layers[0].mlp.up_proj[leaf], packed[f"blk.0.ffn_up.{leaf}"])
     assert model(IDS).dtype == mx.float16, "norms, which the file has in float32, do not widen it"
