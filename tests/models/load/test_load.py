@@ -196,7 +196,7 @@ def test_weights_of_another_model_and_a_wrong_value_are_named(
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (mx.array(float("nan")), r"target are damaged: they give NaN\. Fetch them again\."),
+        (mx.array(float("nan")), r"^The weights in .*target are damaged: they give NaN\. Fetch"),
         (
             mx.array(1, mx.int8),
             r"cannot load the model in .*target: ValueError: \[rms_norm\] Received unsupported",
@@ -209,6 +209,23 @@ def test_weights_that_cannot_be_calculated_with_are_named(
     edit_tensors(pair[0], lambda all_: all_.update({n: x.astype(bad.dtype) * bad for n, x in all_.items()}))
     with pytest.raises(ModelsError, match=message):
         load(spec_of(*pair))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (
+            RuntimeError("[malloc] Unable to allocate 9 bytes."),
+            MachineTrouble,
+            "do not fit into memory. Choose",
+        ),
+        (RuntimeError("odd"), BrokenFiles, "The weights in it cannot be used here: odd"),
+        (RecursionError("deep"), BadChoice, "mlx-lm cannot load the model in it: RecursionError: "),
+    ],
+)
+def test_other_errors_of_loading_say_what_to_do(error: Exception, kind: type, message: str) -> None:
+    found = checkpoint.trouble(Path("it"), error)
+    assert type(found) is kind and message in str(found)
 
 
 def test_what_mlx_lm_cannot_build_is_refused(pair: tuple[Path, Path]) -> None:
