@@ -17,6 +17,8 @@ from models.load.engine import load
 from models.pairs import catalogue
 from models.pairs.catalogue import REAL_PAIR, Package, find
 from models.pairs.installed import default_pair, installed
+from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
 from tests.models.load.tiny_gguf import write_gguf
 
 
@@ -78,12 +80,14 @@ def test_a_disk_without_room_for_it_and_a_folder_that_cannot_be_written_are_told
     package: Package, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "models.hub.download_child.free_disk", lambda place: 0 if place == package.model.parent else 10**12
+        "models.hub.download_child.free_disk",
+        lambda place: DISK_MARGIN if place == package.model.parent else 10**12,
     )
     job = Job(list(find(REAL_PAIR).spec.sources))
     job.work("pull")
     place = package.model.parent
-    assert f"0 B are free at {place}" in str(job.error) and "or set MLX_SPEC_HOME to" in str(job.error)
+    free, missing = size_text(DISK_MARGIN), size_text(package.bytes)
+    assert f"{free} are free at {place}. Free {missing}, or set MLX_SPEC_HOME to" in str(job.error)
     monkeypatch.setattr(
         "models.hub.download_child.free_disk", lambda place: 0 if place != package.model.parent else 10**12
     )

@@ -1,11 +1,14 @@
 """Errors of the Hub, and a Hub that cannot be reached: reported with what to do."""
 
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from models.errors import BadSource, MachineTrouble
+from models.hub import download_child
+from models.hub.download_child import Job
 from models.hub.endpoint import check_endpoint, endpoint
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
@@ -93,6 +96,37 @@ def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest
         last()
 
     assert hub.downloads() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(ENOSPC, "No space left on device"),
+            "^The disk of .*hub is full. Free space, or set HF_HOME",
+        ),
+        (
+            PermissionError(13, "Permission denied", "/x"),
+            r"^/x cannot be read or written \(Permission denied\)",
+        ),
+        (ArithmeticError("odd"), "^Downloading org/target failed: ArithmeticError: odd"),
+    ],
+)
+def test_an_error_while_downloading_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(download_child, "ask_hub", fail)
+    job = Job([SPEC.target])
+    job.work("pull")
+    with pytest.raises(MachineTrouble, match=message):
+        raise job.error or AssertionError
+
+    monkeypatch.setattr(Job, "_ask", fail)
+    job.work("pull")
+    assert str(job.error).startswith(f"Downloading failed: {type(error).__name__}: ")
 
 
 def test_offline_mode_without_the_files_is_reported(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,10 +94,15 @@ def speculators(weights: Weights, kind: str) -> Weights:
 
 
 def glm(weights: Weights, kind: str) -> Weights:
-    """With other tensors of its shard, also of a layer for the token after."""
-    others = ("91.mlp.up_proj", "92.embed_tokens", "92.shared_head.head", "93.eh_proj")
+    """With other tensors of its shard."""
+    others = ("91.mlp.up_proj", "92.embed_tokens", "92.shared_head.head")
     found = renamed(weights, PARTS_OF_GLM, "model.layers.92")
     return found | {f"model.layers.{name}.weight": mx.ones((4, 4)) for name in others}
+
+
+def two_layers(weights: Weights, kind: str) -> Weights:
+    """The second, for the token after, is not read."""
+    return glm(weights, kind) | {"model.layers.93.eh_proj.weight": mx.ones((4, 4))}
 
 
 PARTS = ("gate_proj", "up_proj", "down_proj")
@@ -143,7 +148,7 @@ def publish(
         ("qwen3_5", speculators, None),
         ("qwen3_5_moe", original, fused),
         ("qwen3_next", original, apart),
-        ("glm4_moe", glm, apart),
+        ("glm4_moe", two_layers, apart),
         ("glm4_moe", mlx_vlm, None),
     ],
 )
