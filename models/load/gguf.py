@@ -200,7 +200,7 @@ def _config(file: GgufFile, architecture: Architecture, layers: Mapping[str, str
                 "{}.rope.scaling.original_context_length", config["max_position_embeddings"]
             ),
         }
-    if file.architecture == "llama" and ROPE_FACTORS in file.table:
+    if ROPE_FACTORS in file.table:
         # The lowest frequencies have the factor of the scaling.
         factor = file.tensor(ROPE_FACTORS)["weight"].max().item()
         config["rope_scaling"] = LLAMA3_SCALING | {"factor": factor}

@@ -137,13 +137,17 @@ def test_a_gguf_is_target_and_draft_of_a_pair_whose_answers_end_at_the_end_of_a_
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
+        (
+            {"architecture": "qwen3", "called": "qwen2"},
+            r"a tensor blk\.0\.attn_\w_norm\.weight, which qwen2 has not in mlx-lm",
+        ),
         ({"called": "mamba"}, "the architecture mamba; GGUF is supported for llama, qwen2, qwen3, gemma3"),
         ({"pre": "viking"}, "a tokenizer that is not supported in GGUF files: gpt2, viking"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(given, refusal, tmp_path):
     file = tmp_path / "model.gguf"
-    write_gguf(file, "llama", Kind.F16, **given)
+    write_gguf(file, **{"architecture": "llama", "kind": Kind.F16, **given})
     file.write_bytes(file.read_bytes()[:-1000])  # before its tensors are read, which may take minutes
     with pytest.raises(BadChoice, match=refusal):
         load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))

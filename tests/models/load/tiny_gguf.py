@@ -25,8 +25,9 @@ SHAPE: dict[str, Any] = {
 }  # fmt: skip
 HEAD = 32
 MODELS = {
+    # Its file does not name the length of heads, nor Qwen2's RoPE's base, as those of older converters.
     "llama": (llama, {"tie_word_embeddings": False}),
-    "qwen2": (qwen2, {"tie_word_embeddings": True}),
+    "qwen2": (qwen2, {"tie_word_embeddings": True, "rope_theta": 10000.0}),
     "qwen3": (qwen3, {"tie_word_embeddings": True, "head_dim": HEAD}),
     # Of Gemma's layers the sixth is the first without a window.
     "gemma3": (
@@ -81,9 +82,11 @@ def write_gguf(
     writer.add_feed_forward_length(SHAPE["intermediate_size"])
     writer.add_head_count(SHAPE["num_attention_heads"])
     writer.add_head_count_kv(SHAPE["num_key_value_heads"])
-    writer.add_key_length(HEAD)
+    if architecture != "llama":
+        writer.add_key_length(HEAD)
+    if architecture != "qwen2":
+        writer.add_rope_freq_base(SHAPE["rope_theta"])
     writer.add_layer_norm_rms_eps(SHAPE["rms_norm_eps"])
-    writer.add_rope_freq_base(SHAPE["rope_theta"])
     writer.add_file_type(file_type)
     writer.add_sliding_window(8)
     _write_tokenizer(writer, pre)
