@@ -8,6 +8,7 @@ import pytest
 import typer.main
 
 from app.shell import machine
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 
 
@@ -23,6 +24,11 @@ def _what_a_program_does_once_is_done_once() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
     return write_tiny_pair(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capfd)
 
 
 @pytest.fixture

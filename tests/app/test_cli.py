@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
 from app.commands import arguments as args
 from app.engine import drafting_state
 from models.paths import config_file
+from tests.app.run_command import Cli
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,7 @@ from models.paths import config_file
         ("generate --prompt x --temperature nan", "--temperature is nan; it must be 0"),
         ("generate --prompt x --draft-length 99", "--draft-length is 99; it must be between 0 and 31"),
         ("generate --prompt x --draft-length ''", "--draft-length is empty; it must be a whole number"),
-        (
-            "generate --prompt x --drafter x",
-            "--drafter is x; it must be auto, model, pard, foreign, lookup,",
-        ),
+        ("generate --prompt x --drafter x", "--drafter is x; it must be auto, model, pard, foreign, lookup,"),
         ("generate --prompt x --drafter lookup --drafter egle", "--drafter is lookup+egle; it must be"),
         ("generate --prompt x --drafter egle", "lookahead or grounded (eagle?)."),
         ("generate --prompt x --drafter auto+lookup", "must be auto alone (all that the pair has)"),
@@ -91,39 +88,34 @@ from models.paths import config_file
     ids=lambda part: part[:50],
 )
 def test_wrong_use_is_named_in_two_lines_before_anything_is_loaded_with_exit_code_2(
-    line: str, message: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    line: str, message: str, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def load(spec: object) -> None:
         raise AssertionError("loaded")
 
     monkeypatch.setattr(args, "loaded_pair", load)
-    assert main(shlex.split(line)) == 2
-    out, err = capfd.readouterr()
+    out, err = run(*shlex.split(line), code=2)
     assert out == "" and message in err and "Traceback" not in err and "\x1b" not in err
     assert 1 <= len(err.splitlines()) <= 2
 
 
-def test_a_group_without_a_command_is_its_help_alone(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["history"]) == 2
-    without = capfd.readouterr().err
-    assert main(["history", "--help"]) == 0
-    assert without.strip() == capfd.readouterr().out.strip()
+def test_a_group_without_a_command_is_its_help_alone(run: Cli) -> None:
+    without = run("history", code=2).err
+    assert without.strip() == run("history --help").out.strip()
 
 
 def test_a_current_folder_that_was_deleted_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert main(["history", "export", "all", "--output", "x.md"]) == 3
-    assert "The folder you are in was deleted." in capfd.readouterr().err
+    assert "The folder you are in was deleted." in run("history export all --output x.md", code=3).err
 
 
-def test_debug_shows_the_traceback(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["pairs", "show", "no-such-pair", "--debug"]) == 2
-    assert "Traceback" in capfd.readouterr().err
+def test_debug_shows_the_traceback(run: Cli) -> None:
+    assert "Traceback" in run("pairs show no-such-pair --debug", code=2).err
 
 
 COMMANDS = "chat generate bench check tune pairs pull remove doctor report history config comparisons".split()
@@ -131,23 +123,21 @@ COMMANDS = "chat generate bench check tune pairs pull remove doctor report histo
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "pairs show", "history search"])
 def test_every_command_has_help_with_an_example_and_sums_up_others_in_whole_sentences(
-    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: str, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([*command.split(), "--help"]) == 0
-    out = capfd.readouterr().out
+    out = run(*command.split(), "--help").out
     assert not command or f"mlx-spec {command.split()[0]}" in out.partition("Examples:")[2]
     assert not [line for line in out.partition("Commands:")[2].splitlines() if line.endswith("...")]
 
 
 def test_without_a_command_the_chat_opens_on_the_built_in_pair(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("sampling.max-tokens = 8")
     monkeypatch.setattr(drafting_state, "SECONDS", 0.05)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello!\n\nHow are you?\n")))
-    assert main([]) == 0
-    printed = capfd.readouterr()
+    printed = run()
     assert all(len(answer) > 5 for answer in printed.out.split("\n\n")[:2])
     assert printed.err.count("Measuring what drafting costs here, once") == 1

@@ -18,6 +18,7 @@ from app.engine import process
 from app.engine.client import EngineClient
 from app.server.batch_file import open_answers
 from app.shell.errors import MachineFailed
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.app.tui import engine_thread
 
@@ -50,7 +51,7 @@ def threaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("threaded")
 def test_a_file_is_answered_as_generate_answers(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr(engine_thread, "_ThreadedSession", process._open_pair)
     asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
@@ -58,48 +59,39 @@ def test_a_file_is_answered_as_generate_answers(
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
     Path(given).write_text(Path(given).read_text(), "utf-8-sig")  # as Windows' editors do
     count_as_measured(tiny_pair)
-    assert main(["batch", given, str(out), *tiny_pair.arguments, "--at-once", "4"]) == 0
+    said = run("batch", given, out, *tiny_pair.arguments, "--at-once", 4).err
     found = answers(out)
-    said = capfd.readouterr().err
     assert "6 of 6 requests, 1 refused" in said and f"{out} says why." in said
     assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
     for number in (0, 1):
-        options = ["--seed", str(number), "--temperature", str(0.8 * number), "--max-tokens", "12"]
-        capfd.readouterr()
-        assert main(["generate", *tiny_pair.arguments, "--prompt", SAID[number], *options, "--json"]) == 0
-        text = json.loads(capfd.readouterr().out)["text"]
+        options = ["--seed", number, "--temperature", 0.8 * number, "--max-tokens", 12]
+        text = run.json("generate", *tiny_pair.arguments, "--prompt", SAID[number], *options)["text"]
         assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
 
 
 @pytest.mark.usefixtures("threaded")
-def test_only_what_is_missing_or_was_refused_is_asked_again(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run: Cli) -> None:
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
     given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     command = ["batch", given, str(out), "--at-once", "4"]
-    assert main(command) == 0
+    run(*command)
     found = answers(out)
     lines = out.read_bytes().splitlines(keepends=True)
     first, second, *_ = (line for line in lines if b'"status_code": 200' in line)
     out.write_bytes(first + second + b'{"id": "batch_req_')
-    capfd.readouterr()
-    assert main(command) == 0
-    assert "Already answered: 2 of 6 requests." in capfd.readouterr().err
+    assert "Already answered: 2 of 6 requests." in run(*command).err
     again = answers(out)
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
     assert texts[0] == texts[1] and "seed 4" in str(texts[1]["r4"])
     write(Path(given), [*asked[:-1], request(9, "hi")])
-    assert main(command) == 0
-    assert "Already answered: 5 of 6 requests." in capfd.readouterr().err
+    assert "Already answered: 5 of 6 requests." in run(*command).err
     assert answers(out)["r9"]["status_code"] == 200 and answers(out).keys() == again.keys()
-    assert main(command) == 0
-    assert capfd.readouterr().err == "Already answered: 6 of 6 requests.\n"
+    assert run(*command).err == "Already answered: 6 of 6 requests.\n"
 
 
 def test_a_stop_counts_the_answers_to_this_file_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -109,8 +101,7 @@ def test_a_stop_counts_the_answers_to_this_file_only(
     lines = [{"custom_id": f"r{n}", "response": {"status_code": 200}} for n in (1, 7, 8)]
     out.write_text("".join(json.dumps(line) + "\n" for line in lines))
     given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hello")])
-    assert main(["batch", given, str(out)]) == 130
-    assert "Stopped at 1 of 2." in capfd.readouterr().err
+    assert "Stopped at 1 of 2." in run("batch", given, out, code=130).err
 
 
 @pytest.mark.usefixtures("threaded")
@@ -135,13 +126,13 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_request_that_the_engine_dies_of_is_named_and_may_be_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr("app.server.service.EngineClient", partial(EngineClient, command=SCRIPTED))
     given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "crash"), request(3, "hello")])
     out = tmp_path / "out.jsonl"
-    assert main(["batch", given, str(out), "--at-once", "1"]) == 1
-    assert "r2: The engine process was ended by SIGKILL" in (said := capfd.readouterr().err)
+    said = run("batch", given, out, "--at-once", 1, code=1).err
+    assert "r2: The engine process was ended by SIGKILL" in said
     assert "1 request failed" in said and set(answers(out)) == {"r1", "r3"}
 
 
@@ -176,7 +167,7 @@ def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
 
 @pytest.mark.usefixtures("threaded")
 def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def fail(request: object, kind: object) -> None:
         raise ValueError
@@ -184,8 +175,8 @@ def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered
     monkeypatch.setattr("app.server.responses.read_asked", fail)
     bad = request(1, "hello") | {"url": "/v1/responses"}
     given, out = write(tmp_path / "in.jsonl", [bad, request(2, "hello")]), tmp_path / "out.jsonl"
-    assert main(["batch", given, str(out)]) == 1
-    assert "r1: Something failed inside: ValueError" in capfd.readouterr().err and set(answers(out)) == {"r2"}
+    err = run("batch", given, out, code=1).err
+    assert "r1: Something failed inside: ValueError" in err and set(answers(out)) == {"r2"}
 
 
 @pytest.mark.parametrize(
@@ -198,21 +189,19 @@ def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered
     ],
 )
 def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
-    line: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    line: str, why: str, tmp_path: Path, run: Cli
 ) -> None:
     given = tmp_path / "in.jsonl"
     given.write_text(f"{json.dumps(request(0, 'hello'))}\n{line}\n")
-    assert main(["batch", str(given), str(tmp_path / "out.jsonl")]) == 2
-    assert re.search(why, capfd.readouterr().err)
+    assert re.search(why, run("batch", given, tmp_path / "out.jsonl", code=2).err)
     assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_a_device_that_never_ends_is_not_read_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr("app.server.batch_file.LARGEST", 2**20)
-    assert main(["batch", "/dev/zero", str(tmp_path / "out.jsonl")]) == 2
-    assert "/dev/zero is larger than 1 MB" in capfd.readouterr().err
+    assert "/dev/zero is larger than 1 MB" in run("batch /dev/zero", tmp_path / "out.jsonl", code=2).err
 
 
 @pytest.mark.usefixtures("threaded")
@@ -228,26 +217,24 @@ def test_requests_for_many_answers_wait_for_a_place_and_have_them_all(
 
 
 def test_a_file_of_something_else_even_that_of_the_requests_is_left_as_it_is(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Cli
 ) -> None:
     given, notes = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "notes.txt"
     notes.write_text("my notes\nno answers\n")
     for out in (notes, Path(given)):
         before = out.read_text()
-        assert main(["batch", given, str(out)]) == 2
-        assert "something else" in capfd.readouterr().err and out.read_text() == before
-    assert main(["batch", given, "/dev/null"]) == 2
-    assert "/dev/null is no plain file" in capfd.readouterr().err
+        assert "something else" in run("batch", given, out, code=2).err and out.read_text() == before
+    assert "/dev/null is no plain file" in run("batch", given, "/dev/null", code=2).err
 
 
 @pytest.mark.usefixtures("threaded")
 @pytest.mark.parametrize("command", ["batch {given} {out}", "serve --port 0"])
 def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refuses_no_request(
-    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, run: Cli
 ) -> None:
     given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.jsonl"
-    assert main([*command.format(given=given, out=out).split(), "--drafter", "eagle"]) == 2
-    assert "has no drafter eagle. It has: " in capfd.readouterr().err
+    err = run(*command.format(given=given, out=out).split(), "--drafter", "eagle", code=2).err
+    assert "has no drafter eagle. It has: " in err
     assert not out.exists() or not answers(out)
 
 
@@ -260,14 +247,13 @@ def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refu
     ],
 )
 def test_requests_a_pair_or_a_place_that_are_not_there_are_named_before_a_file_is_made(
-    requests: int, out: str, pair: str, why: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    requests: int, out: str, pair: str, why: str, tmp_path: Path, run: Cli
 ) -> None:
     given = write(tmp_path / "in.jsonl", [request(1, "hello")] * requests)
-    assert main(["batch", given, str(tmp_path / out), pair]) == 2
-    assert why.format(tmp_path) in capfd.readouterr().err and not (tmp_path / out).exists()
+    err = run("batch", given, tmp_path / out, pair, code=2).err
+    assert why.format(tmp_path) in err and not (tmp_path / out).exists()
 
 
-def test_serve_names_a_pair_that_is_not_there_before_an_address(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "qwen3-4b", "--port", "0"]) == 2
-    said = capfd.readouterr()
+def test_serve_names_a_pair_that_is_not_there_before_an_address(run: Cli) -> None:
+    said = run("serve qwen3-4b --port 0", code=2)
     assert "mlx-spec pull qwen3-4b" in said.err and not said.out

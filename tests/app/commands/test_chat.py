@@ -14,6 +14,7 @@ from app.cli import main
 from app.commands.chat import answer_lines, line_groups
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
+from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 
@@ -109,9 +110,8 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
     ],
 )
 def test_a_server_or_chat_that_is_none_is_refused_and_no_other_opens(
-    given: list[str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    given: list[str], why: str, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
     monkeypatch.setattr("app.tui.run.run_chat", lambda *given, **named: pytest.fail("it opened"))
-    assert main(["chat", *given]) == 2
-    assert why in capsys.readouterr().err
+    assert why in run("chat", *given, code=2).err

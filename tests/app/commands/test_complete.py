@@ -12,6 +12,7 @@ from app.cli import main
 from app.commands import arguments as args
 from app.engine.chat_prompt import FillIn
 from app.engine.fill_in import FORMATS, fill_in_ids
+from tests.app.run_command import Cli
 from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 from tests.models.tiny_models import SPECIAL, make_tokenizer
@@ -40,10 +41,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_completion_alone_is_printed_and_the_model_reads_what_stands_around_the_place(
-    coder: ScriptedPair, file: Path, capfd: pytest.CaptureFixture[str]
+    coder: ScriptedPair, file: Path, run: Cli
 ) -> None:
-    assert main([*FILL_IN, "--file", str(file), "--at", "2:5"]) == 0
-    out, err = capfd.readouterr()
+    out, err = run(*FILL_IN, "--file", file, "--at", "2:5")
     assert out == "return x" and err == ""
     gap = FillIn("def f(x):\n    ", "\n\nprint(f(2))\n")
     assert coder.engine.prompts == [fill_in_ids(coder.tokenizer, gap)]  # type: ignore[arg-type]
@@ -64,33 +64,30 @@ def test_a_place_is_a_line_and_a_column_counted_from_1(
 
 
 def test_open_files_are_drafted_from_and_not_read(
-    coder: ScriptedPair, file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    coder: ScriptedPair, file: Path, tmp_path: Path, run: Cli
 ) -> None:
     names = [tmp_path / "a.py", tmp_path / "b.py"]
     for number, name in enumerate(names):
         name.write_text(f"x = {number}")
     given = [each for name in names for each in ("--open-file", str(name))]
-    assert main([*FILL_IN, "--file", str(file), "--at", "2:5", *given]) == 0
-    assert main([*FILL_IN, "--file", str(file), "--at", "2:5"]) == 0
+    run(*FILL_IN, "--file", file, "--at", "2:5", *given)
+    run(*FILL_IN, "--file", file, "--at", "2:5")
     ids = [coder.tokenizer.encode(f"x = {number}") for number in range(2)]
     assert coder.engine.documents == [ids, []]
     assert coder.engine.prompts[0] == coder.engine.prompts[1]
-    assert main([*FILL_IN, "--file", str(file), *given, "--drafter", "model"]) == 2
-    assert "--open-file is for the drafter lookup, and --drafter model" in capfd.readouterr().err
-    assert main(["complete", "--file", str(file), *given, "--no-draft"]) == 2
-    assert "and --no-draft leaves it out" in capfd.readouterr().err
+    err = run(*FILL_IN, "--file", file, *given, "--drafter", "model", code=2).err
+    assert "--open-file is for the drafter lookup, and --drafter model" in err
+    assert "and --no-draft leaves it out" in run("complete --file", file, *given, "--no-draft", code=2).err
 
 
 def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     options = [*tiny_pair.arguments, "--draft-length", "3", "--max-tokens", "12"]
-    assert main(["generate", *options, "--raw", "--prompt", "def f(x):", "--json"]) == 0
-    wanted = json.loads(capfd.readouterr().out)
+    wanted = run.json("generate", *options, "--raw", "--prompt", "def f(x):")
     for more in ([], ["--json"]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"def f(x):")))
-        assert main(["complete", *options, *more]) == 0
-        out = capfd.readouterr().out
+        out = run("complete", *options, *more).out
         assert (json.loads(out)["text"] if more else out) == wanted["text"]
 
 
@@ -109,15 +106,10 @@ def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(
     ids=lambda value: str(value)[:30],
 )
 def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(
-    arguments: list[str],
-    why: str,
-    file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    arguments: list[str], why: str, file: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr(args, "loaded_pair", lambda spec: pytest.fail("it was loaded"))
-    assert main([*FILL_IN, "--file", str(file), *arguments]) == 2
-    assert why in capfd.readouterr().err
+    assert why in run(*FILL_IN, "--file", file, *arguments, code=2).err
 
 
 def test_the_length_of_answers_in_the_config_is_not_that_of_completions(

@@ -11,46 +11,46 @@ from mlx_spec.errors import UnsupportedModel
 from models.load import drafters
 from models.pairs.pair import PairSpec
 from models.paths import own_drafters_folder
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, Repeating, make_drafter
 
-GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12", "--json"]
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12"]
 THREE = ["--draft-length", "3"]
 
 
-def answered(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[list[int], set[str]]:
+def answered(run: Cli, *arguments: str) -> tuple[list[int], set[str]]:
     """The answer's tokens, and the drafters that drafted."""
-    assert main([*GENERATE, *arguments]) == 0
-    report = json.loads(capfd.readouterr().out)
+    report = run.json(*GENERATE, *arguments)
     return report["token_ids"], set(report["stats"]["rounds_by_drafter"]) - {"none"}
 
 
 def test_several_drafters_are_named_by_repeating_the_flag_and_joining_them(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, run: Cli
 ) -> None:
-    wanted, _ = answered([*tiny_pair.arguments, "--no-draft"], capfd)
+    wanted, _ = answered(run, *tiny_pair.arguments, "--no-draft")
     for named in (["--drafter", "model", "--drafter", "lookup"], ["--drafter", "lookup,model"]):
-        assert answered([*tiny_pair.arguments, *named, *THREE], capfd) == (wanted, {"model", "lookup"})
+        assert answered(run, *tiny_pair.arguments, *named, *THREE) == (wanted, {"model", "lookup"})
     target = ["--target", str(tiny_pair.target), "--drafter"]
-    assert answered([*target, str(tiny_pair.draft), *THREE], capfd) == (wanted, {"model"})
+    assert answered(run, *target, str(tiny_pair.draft), *THREE) == (wanted, {"model"})
 
 
 def test_a_folder_s_drafter_drafts_and_one_of_another_target_is_refused_with_exit_code_2(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def misfits(*_: object) -> Repeating:
         raise UnsupportedModel("It reads states of 64 numbers, the target has 32.")
 
     head = make_drafter(tmp_path / "head", EAGLE)
     monkeypatch.setitem(drafters.LOADERS, "eagle", lambda folder, *_: Repeating("eagle", folder))
-    wanted, _ = answered([*tiny_pair.arguments, "--no-draft"], capfd)
-    assert answered([*tiny_pair.arguments, "--drafter", str(head), *THREE], capfd) == (wanted, {"eagle"})
+    wanted, _ = answered(run, *tiny_pair.arguments, "--no-draft")
+    assert answered(run, *tiny_pair.arguments, "--drafter", str(head), *THREE) == (wanted, {"eagle"})
     monkeypatch.setitem(drafters.LOADERS, "eagle", misfits)
-    assert main([*GENERATE, *tiny_pair.arguments, "--drafter", str(head)]) == 2
-    assert f"The drafter in {head} does not fit this target: It reads" in capfd.readouterr().err
+    err = run(*GENERATE, *tiny_pair.arguments, "--drafter", head, code=2).err
+    assert f"The drafter in {head} does not fit this target: It reads" in err
     (head / "model.safetensors").write_bytes(b"cut")
-    assert main([*GENERATE, *tiny_pair.arguments, "--drafter", str(head)]) == 3
-    assert f"model.safetensors in {head}" in capfd.readouterr().err
+    err = run(*GENERATE, *tiny_pair.arguments, "--drafter", head, code=3).err
+    assert f"model.safetensors in {head}" in err
 
 
 def test_the_chat_opens_with_a_drafter_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,15 +67,13 @@ def test_the_chat_opens_with_a_drafter_s_folder(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_target_s_own_drafters_are_named_by_pairs_and_doctor(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, run: Cli, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     head = make_drafter(own_drafters_folder() / "builtin" / "eagle", EAGLE)
     (own_drafters_folder() / "builtin" / "medusa").mkdir()
-    assert main(["pairs", "show", "builtin", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["drafters"] == {"eagle": str(head)}
-    assert main(["pairs"]) == 0
-    assert "builtin: drafted by eagle too." in capfd.readouterr().out
+    assert run.json("pairs show builtin")["drafters"] == {"eagle": str(head)}
+    assert "builtin: drafted by eagle too." in run("pairs").out
     main(["doctor", "--json"])
     findings = json.loads(capfd.readouterr().out)["findings"]
     found = [each for each in findings if each["name"] == "drafters of builtin"]

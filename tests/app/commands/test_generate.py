@@ -10,41 +10,38 @@ from shutil import copytree
 
 import pytest
 
-from app.cli import main
 from app.commands import arguments as args
 from app.shell.number_text import answer_figures
 from mlx_spec.stats import summarise
 from mlx_spec.text import Read
+from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair, ScriptedRows
 from tests.app.tiny_pair import TinyPair
 
 
 def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_it(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, run: Cli
 ) -> None:
     arguments = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--max-tokens", "8"]
     arguments += ["--temperature", "0.9"]
-    assert main([*arguments, "--json"]) == 0
-    first = json.loads(capfd.readouterr().out)
+    first = run.json(*arguments)
     parts = {"text", "thought", "token_ids", "finish_reason", "stopped_at", "tool_calls", "seed", "stats"}
     assert {*parts, "pair", "versions", "device"} == set(first)
     wanted = {"prompt_tokens", "tokens", "tokens_per_second", "time_to_first_token", "rounds", "draft_n"}
     assert wanted | {"draft_n_accepted", "acceptance_rate", "peak_memory_bytes"} <= set(first["stats"])
     arguments += ["--seed", str(first["seed"]), "--no-draft"]
-    assert main([*arguments, "--json"]) == 0
-    second = json.loads(capfd.readouterr().out)
+    second = run.json(*arguments)
     assert (second["text"], second["token_ids"]) == (first["text"], first["token_ids"])
     assert second["stats"]["draft_n"] == 0
     sources = str(tiny_pair.target), str(tiny_pair.draft)
     assert (second["pair"]["target"], second["pair"]["draft"]) == sources
-    assert main(arguments) == 0
-    out, err = capfd.readouterr()
+    out, err = run(*arguments)
     assert len(out) == len(first["text"].removesuffix("\n")) + 1, "one line end, whatever the text ends with"
     assert re.match(r"\d+ tokens?, ", err) and f"seed {first['seed']}" in err
 
 
 def test_a_prompt_comes_from_a_file_or_from_stdin(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     file = tmp_path / "prompt.txt"
     file.write_text("hello\n")
@@ -52,19 +49,15 @@ def test_a_prompt_comes_from_a_file_or_from_stdin(
     answers: list[list[int]] = []
     for arguments in (["--prompt-file", str(file)], ["--prompt", "hello"], []):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
-        assert main([*common, *arguments]) == 0
-        answers.append(json.loads(capfd.readouterr().out)["token_ids"])
+        answers.append(json.loads(run(*common, *arguments).out)["token_ids"])
     assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\xff\xfe\x80", b"text\x00text", "Grüße".encode("latin-1")])
-def test_a_prompt_file_that_is_not_text_is_refused(
-    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prompt_file_that_is_not_text_is_refused(tmp_path: Path, content: bytes, run: Cli) -> None:
     file = tmp_path / "prompt.bin"
     file.write_bytes(content)
-    assert main(["generate", "--prompt-file", str(file)]) == 2
-    assert str(file) in capfd.readouterr().err
+    assert str(file) in run("generate --prompt-file", file, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -76,26 +69,22 @@ def test_a_prompt_file_that_is_not_text_is_refused(
     ids=["longer than the context", "no draft model"],
 )
 def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
-    arguments: list[str], why: str, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], why: str, tiny_pair: TinyPair, run: Cli
 ) -> None:
-    assert main(["generate", "--target", str(tiny_pair.target), "--draft", "none", *arguments]) == 2
-    out, err = capfd.readouterr()
+    out, err = run("generate --target", tiny_pair.target, "--draft", "none", *arguments, code=2)
     assert out == "" and why in err
 
 
 def test_a_target_alone_answers_and_a_draft_that_should_fit_it_is_named(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     target = copytree(tiny_pair.target, tmp_path / "Qwen3-8B-6bit")
     alone = ["generate", "--target", str(target), "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]
-    assert main(alone) == 0 == main([*alone, "--draft", "none"])
     hint = "Qwen3-8B-6bit runs without a draft model. --draft mlx-community/Qwen3-0.6B-4bit should fit."
-    assert capfd.readouterr().err.count(hint) == 1
+    assert hint in run(*alone).err and hint not in run(*alone, "--draft", "none").err
 
 
-def test_ctrl_c_with_json_prints_the_whole_object(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_with_json_prints_the_whole_object(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
     class InterruptedRows(ScriptedRows):
         def step(self) -> Read:
             read = super().step()
@@ -109,8 +98,7 @@ def test_ctrl_c_with_json_prints_the_whole_object(
 
     pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
     monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
-    assert main(["generate", "--prompt", "x", "--json", "--draft-length", "2"]) == 130
-    report = json.loads(capfd.readouterr().out)
+    report = run.json("generate --prompt x --draft-length 2", code=130)
     assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
 
 
@@ -129,24 +117,21 @@ def thinks(monkeypatch: pytest.MonkeyPatch, said: str = "<think>\nHm.\n</think>\
     ids=["the answer alone", "the text as it is", "nothing yet"],
 )
 def test_a_pipe_gets_the_answer_without_its_thought(
-    arguments: list[str], printed: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], printed: str, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     thinks(monkeypatch)
-    assert main(["generate", "--draft-length", "2", "--prompt", "x", *arguments]) == 0
-    out, err = capfd.readouterr()
+    out, err = run("generate --draft-length 2 --prompt x", *arguments)
     assert out == printed and "Hm." not in err
     assert ("inside its thought. Allow a longer one: --max-tokens" in err) == (printed == "\n")
 
 
 def test_json_has_the_thought_apart_and_a_terminal_shows_it_dimmed(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     thinks(monkeypatch)
-    assert main(["generate", "--draft-length", "2", "--prompt", "x", "--json"]) == 0
-    report = json.loads(capfd.readouterr().out)
+    report = run.json("generate --draft-length 2 --prompt x")
     assert (report["text"], report["thought"]) == ("Yes.", "Hm.")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert main(["generate", "--draft-length", "2", "--prompt", "x"]) == 0
-    out, err = capfd.readouterr()
+    out, err = run("generate --draft-length 2 --prompt x")
     err = err.replace("\x1b[22m\x1b[2m", "")
     assert out == "Yes.\n" and "\x1b[2mThought:\nHm.\n\n\x1b[22m" in err

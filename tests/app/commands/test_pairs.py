@@ -1,15 +1,14 @@
 """`pairs show` ranks the drafters that fit a target, and says how to get them."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.cli import main
 from models.pairs.catalogue import find
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
+from tests.app.run_command import Cli
 
 
 @pytest.fixture(autouse=True)
@@ -18,11 +17,8 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
 
 
-def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["pairs", "show", "qwen3.8-27b", "--chip", "M4 Pro"]) == 0
-    lines = capfd.readouterr().out.splitlines()
+def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(run: Cli) -> None:
+    lines = run("pairs show qwen3.8-27b --chip", "M4 Pro").out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("1. "))
     assert lines[first].startswith("1. dflash2: incoai/Qwen3.8-27B-DFlash2 · 3.9 GB · 1.79x expected")
     assert lines[first].endswith("named in mlx-dspark 0.20.3 ?")
@@ -38,28 +34,22 @@ def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(
     assert not any(line.startswith("  drafted") for line in lines), "the pair has no draft model to predict"
 
 
-def test_the_command_that_brings_a_drafter_quotes_a_target_with_a_space(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_that_brings_a_drafter_quotes_a_target_with_a_space(tmp_path: Path, run: Cli) -> None:
     target = tmp_path / "my models" / "Qwen3-8B-4bit"
     add_own(replace(find("qwen3-8b"), name="mine", target=Source(str(target)), own=True))
-    assert main(["pairs", "show", "mine", "--chip", "M4 Pro"]) == 0
-    assert f"mlx-spec pull --target '{target}' --draft z-lab/" in capfd.readouterr().out
+    assert f"mlx-spec pull --target '{target}' --draft z-lab/" in run("pairs show mine --chip", "M4 Pro").out
 
 
-def test_json_has_the_same_list_and_nothing_unfetched_is_verified(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["pairs", "show", "qwen3-8b", "--chip", "M4 Pro", "--json"]) == 0
-    ranked = json.loads(capfd.readouterr().out)["may_draft"]
+def test_json_has_the_same_list_and_nothing_unfetched_is_verified(run: Cli) -> None:
+    ranked = run.json("pairs show qwen3-8b --chip", "M4 Pro")["may_draft"]
     assert [each["verified"] for each in ranked] == [False] * len(ranked)
     assert {"dspark", "dflash", "eagle", "peagle", "model", "pard"} == {each["kind"] for each in ranked}
     assert all(each["pull"].endswith(f"--draft {each['source']}") for each in ranked)
     assert all((each["gain"] is None) == each["why"].startswith("not predicted") for each in ranked)
 
 
-def test_what_ships_is_here_and_needs_no_command(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["pairs", "show", "smollm2-135m", "--chip", "M4 Max", "--json"]) == 0
-    (head,) = json.loads(capfd.readouterr().out)["may_draft"]
+def test_what_ships_is_here_and_needs_no_command(run: Cli) -> None:
+    (head,) = run.json("pairs show smollm2-135m --chip", "M4 Max")["may_draft"]
     assert (head["kind"], head["here"], head["verified"], head["pull"]) == ("eagle", True, True, None)
-    assert main(["pairs", "show", "smollm2-135m", "--chip", "M4 Max"]) == 0
-    out = capfd.readouterr().out
+    out = run("pairs show smollm2-135m --chip", "M4 Max").out
     assert "\n   here\n" in out and "? Not verified" not in out

@@ -12,6 +12,7 @@ from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
 from models.training import job
 from tests.app.commands.test_train_killed import unfinished
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 from tests.models.drafter_folders import EAGLE, edit_config, edit_tensors, make_drafter, make_eagle
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -24,7 +25,7 @@ def drafter_of(pair: TinyPair, kind: str = "eagle") -> Path:
 
 
 def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = make_eagle(tmp_path / "head", tiny_pair.target, range(384))
     given = ["train", str(tiny_pair.target), "--from", str(head)]
@@ -32,14 +33,13 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     for number in range(2):  # another head lies there the second time
         edit_config(head, mlx_spec={"tokens": number})
         edit_tensors(head, lambda tensors: tensors.update({"norm.weight": tensors["norm.weight"] + 1}))
-        assert main(given) == 0
+        run(*given)
         before, after = _weights(head), _weights(drafter_of(tiny_pair))
         assert before.keys() == after.keys()
         assert all(mx.array_equal(before[name], after[name]) for name in before)
     config = json.loads((head / "config.json").read_text())["eagle_config"]
     edit_config(head, eagle_config=config | {"eagle_aux_hidden_state_layer_ids": [1, 0]})
-    assert main(given) == 2
-    assert "reads the layers (1, 0)" in capfd.readouterr().err
+    assert "reads the layers (1, 0)" in run(*given, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_head_is_trained_further_from_where_it_was_if_it_has_the_same_taps(
     ],
 )
 def test_a_head_with_what_training_leaves_out_is_not_trained_further(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str], named: str, value: object
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli, named: str, value: object
 ) -> None:
     head = make_eagle(tmp_path / "head", tiny_pair.target, range(0, 384, 3))
     if named == "qk_norm":
@@ -60,8 +60,8 @@ def test_a_head_with_what_training_leaves_out_is_not_trained_further(
         edit_tensors(head, lambda tensors: tensors.update(norms))
     else:
         edit_config(head, **{named: value})
-    assert main(["train", str(tiny_pair.target), "--from", str(head)]) == 2
-    assert f"{head} has {named}, which training here leaves out" in capfd.readouterr().err
+    err = run("train", tiny_pair.target, "--from", head, code=2).err
+    assert f"{head} has {named}, which training here leaves out" in err
 
 
 def _weights(folder: Path) -> dict[str, mx.array]:
@@ -74,11 +74,7 @@ def _weights(folder: Path) -> dict[str, mx.array]:
     ids=["eagle", "characters"],
 )
 def test_a_stopped_training_goes_on(
-    kind: list[str],
-    kept: str,
-    tiny_pair: TinyPair,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    kind: list[str], kept: str, tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest, written = job.study.write, []
 
@@ -90,9 +86,8 @@ def test_a_stopped_training_goes_on(
 
     monkeypatch.setattr(job.study, "write", write)
     train = ["train", str(tiny_pair.target), "--kind", *kind]
-    assert main(train) == 130
-    assert "The same command goes on from here" in capfd.readouterr().err
-    assert main([*train, "--bits", "8"]) == 0
+    assert "The same command goes on from here" in run(*train, code=130).err
+    run(*train, "--bits", "8")
     assert len(written) == len(set(written)), "no file is written twice"
     made, folder = drafter_of(tiny_pair, kind[0]), unfinished(tiny_pair, kind[0])
     assert json.loads((made / "config.json").read_text())["quantization"]["bits"] == 8
@@ -112,10 +107,9 @@ def test_a_stopped_training_goes_on(
     ],
 )
 def test_a_dry_run_says_what_it_takes_and_makes_nothing(
-    kind: str, said: tuple[str, str], tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    kind: str, said: tuple[str, str], tiny_pair: TinyPair, run: Cli
 ) -> None:
-    assert main(["train", str(tiny_pair.target), "--dry-run", "--kind", *kind.split()]) == 0
-    printed = capfd.readouterr().out
+    printed = run("train", tiny_pair.target, "--dry-run", "--kind", *kind.split()).out
     place = drafter_of(tiny_pair, kind.split()[0])
     assert all(each in printed for each in (*said, str(place))) and not own_drafters_folder().exists()
 
@@ -155,30 +149,26 @@ def test_a_dry_run_says_what_it_takes_and_makes_nothing(
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(
-    arguments: str, wanted: str, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    arguments: str, wanted: str, tiny_pair: TinyPair, run: Cli, tmp_path: Path
 ) -> None:
     head, odd = make_drafter(tmp_path / "head", EAGLE), make_model(tmp_path / "odd", num_hidden_layers=1)
     make_tokenizer(odd, text=("other words " * 30,))
     (empty := tmp_path / "empty.txt").touch()
     given = arguments.format(target=tiny_pair.target, head=head, odd=odd, empty=empty).split()
-    assert main(["train", *given]) == 2
-    assert wanted in capfd.readouterr().err
+    assert wanted in run("train", *given, code=2).err
 
 
 def test_a_target_that_does_not_fit_into_memory_is_refused_before_it_is_read(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr("models.load.engine.capacity", lambda: 1000)
 
-    assert main(["train", str(tiny_pair.target), "--dry-run"]) == 3
-    assert (
-        "of memory as float32, which they become without Metal, and 1.0 kB can be used"
-        in capfd.readouterr().err
-    )
+    err = run("train", tiny_pair.target, "--dry-run", code=3).err
+    assert "of memory as float32, which they become without Metal, and 1.0 kB can be used" in err
 
 
 def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_one_when_it_is(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def full(*_: object) -> None:
         raise RuntimeError("[write] Unable to write 5 bytes to file.")
@@ -186,18 +176,16 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
     train = ["train", str(tiny_pair.target)]
     with monkeypatch.context() as patch:
         patch.setattr(mx, "save_safetensors", full)
-        assert main(train) == 3
-    assert "The disk is full" in capfd.readouterr().err
+        assert "The disk is full" in run(*train, code=3).err
     monkeypatch.setattr(job, "free_disk", lambda folder: 500_000_000)
-    assert main(train) == 3
-    assert "The training data takes " in capfd.readouterr().err
+    assert "The training data takes " in run(*train, code=3).err
     assert not list(unfinished(tiny_pair, "eagle").iterdir())
     monkeypatch.setattr(job, "EPOCHS", 0)  # to read texts is enough
     assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
 
 
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
-    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()
@@ -216,9 +204,8 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
     monkeypatch.setattr(job.study, "study", study)
     monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
     given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
-    assert main(given) == 130
-    assert "1 of the documents cannot be read, such as" in capfd.readouterr().err
-    assert main(given) == 0
+    assert "1 of the documents cannot be read, such as" in run(*given, code=130).err
+    run(*given)
     assert begun[6] == begun[4], "the file that was not finished is read again, and no other"
     kept = [begun[0], *begun[1:4], *begun[6:]]
     assert len(set(kept[:10])) == 10

@@ -15,6 +15,7 @@ from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder
 from models.training.fitting import Fitting
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 from tests.mlx_spec.grid import grid
 
@@ -82,35 +83,32 @@ def test_a_cut_file_is_not_used(
     check_made(tiny_pair, kind)
 
 
-def test_a_damaged_file_is_named_and_training_goes_on_without_it(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert train(tiny_pair, "eagle") == 0
+def test_a_damaged_file_is_named_and_training_goes_on_without_it(tiny_pair: TinyPair, run: Cli) -> None:
+    train = ["train", str(tiny_pair.target), "--kind", "eagle"]
+    run(*train)
     folder = unfinished(tiny_pair, "eagle")
     others = {file.name: file.read_bytes() for file in folder.glob("texts-*")}
     for name in ("texts-00001.safetensors", "fit.safetensors"):
         (folder / name).write_bytes((folder / name).read_bytes()[:100])
-        assert train(tiny_pair, "eagle") == 3
-        assert (
-            f"{name} in {folder} " in (said := capfd.readouterr().err) and "Delete it, and the same" in said
-        )
+        said = run(*train, code=3).err
+        assert f"{name} in {folder} " in said and "Delete it, and the same" in said
         (folder / name).unlink()
-    assert train(tiny_pair, "eagle") == 0
+    run(*train)
     check_made(tiny_pair, "eagle")
     del others["texts-00001.safetensors"]
     assert all((folder / name).read_bytes() == body for name, body in others.items())
 
 
 def test_a_second_training_of_a_drafter_at_once_is_refused(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr("models.training.job.EPOCHS", 0)
-    assert train(tiny_pair, "eagle") == 0
+    train = ["train", str(tiny_pair.target), "--kind"]
+    run(*train, "eagle")
     with locked(unfinished(tiny_pair, "eagle")):
-        assert train(tiny_pair, "eagle") == 3
-        assert "Another program is training this drafter" in capfd.readouterr().err
-        assert train(tiny_pair, "medusa") == 0
-    assert train(tiny_pair, "eagle") == 0
+        assert "Another program is training this drafter" in run(*train, "eagle", code=3).err
+        run(*train, "medusa")
+    run(*train, "eagle")
 
 
 def test_a_kill_while_a_drafter_takes_the_place_of_the_old_one_loses_neither(

@@ -19,10 +19,11 @@ from models.pairs.pair import Source
 from models.paths import own_drafters_folder
 from models.training import layer_skip
 from models.training.kinds import KINDS
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.tiny_models import make_model, model_config
 
-GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12", "--json"]
+GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12"]
 GAINS = Found((0,), (0.75, 0.5), 1.0, 2, 1.25, 2.0)
 SLOWER = Found((0,), (0.25, 0.0), 1.0, 1, 0.75, 1.5)
 
@@ -43,13 +44,11 @@ def own(pair: TinyPair, kind: str) -> Path:
     return own_drafters_folder() / pair.target.name / kind
 
 
-def drafts(pair: TinyPair, name: str, capfd: pytest.CaptureFixture[str], *drafter: str) -> bool:
+def drafts(pair: TinyPair, name: str, run: Cli, *drafter: str) -> bool:
     """Whether the drafter of this name drafted; the text must not change."""
     alone, texts = ["--draft", "none"], []
     for way in ([*alone, "--no-draft"], [*(drafter or (*alone, "--drafter", name)), "--draft-length", "3"]):
-        capfd.readouterr()
-        assert main([*GENERATE, "--target", str(pair.target), *way]) == 0
-        texts.append(json.loads(capfd.readouterr().out))
+        texts.append(run.json(*GENERATE, "--target", pair.target, *way))
     assert texts[0]["token_ids"] == texts[1]["token_ids"]
     return texts[1]["stats"]["rounds_by_drafter"][name] > 0
 
@@ -59,48 +58,44 @@ def drafts(pair: TinyPair, name: str, capfd: pytest.CaptureFixture[str], *drafte
     [("eagle", ("architectures", ["LlamaForCausalLMEagle3"])), ("medusa", ("medusa_num_heads", 4))],
 )
 def test_a_head_is_trained_written_and_drafts(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], kind: str, sign: tuple[str, object]
+    tiny_pair: TinyPair, run: Cli, kind: str, sign: tuple[str, object]
 ) -> None:
-    assert main(["train", str(tiny_pair.target), "--kind", kind]) == 0
     folder = own(tiny_pair, kind)
-    assert f"{folder} is ready" in capfd.readouterr().out
+    assert f"{folder} is ready" in run("train", tiny_pair.target, "--kind", kind).out
     about = json.loads((folder / "config.json").read_text())
     assert about[sign[0]] == sign[1]
     assert about["mlx_spec"]["tokens"] >= 150 and len(about["mlx_spec"]["acceptance"]) == 4
-    assert drafts(tiny_pair, kind, capfd)
+    assert drafts(tiny_pair, kind, run)
 
 
 def test_a_small_model_is_made_and_is_a_model_for_every_program(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    tiny_pair: TinyPair, run: Cli, tmp_path: Path
 ) -> None:
     given = ["train", str(tiny_pair.target), "--kind", "model"]
-    assert main([*given, "--layers", "1", "--width", "16"]) == 0
+    said = run(*given, "--layers", 1, "--width", 16).out
     folder = own(tiny_pair, "model")
-    said = capfd.readouterr().out
     assert f"{folder} is ready" in said and "tokens per pass" in said
     model, tokenizer = mlx_lm.load(str(folder))[:2]
     assert len(model.layers) == 1 and model.args.hidden_size == 16  # type: ignore[attr-defined]
     assert tokenizer.encode("the model") == mlx_lm.load(str(tiny_pair.target))[1].encode("the model")
     about = json.loads((folder / "config.json").read_text())["mlx_spec"]
     assert about["target"] == str(tiny_pair.target) and len(about["acceptance"]) == 4
-    assert drafts(tiny_pair, "model", capfd)
+    assert drafts(tiny_pair, "model", run)
     elsewhere = folder.rename(tmp_path / "elsewhere")
-    assert drafts(tiny_pair, "model", capfd, "--drafter", str(elsewhere))
+    assert drafts(tiny_pair, "model", run, "--drafter", str(elsewhere))
     # A model of another size learns from the same texts, and starts anew.
-    assert main([*given, "--layers", "1", "--width", "32"]) == 0
+    run(*given, "--layers", 1, "--width", 32)
     assert json.loads((folder / "config.json").read_text())["hidden_size"] == 32
 
 
-def test_another_model_is_taught_and_written_with_few_bits(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_another_model_is_taught_and_written_with_few_bits(tiny_pair: TinyPair, run: Cli) -> None:
     make_model(tiny_pair.target, num_hidden_layers=2, hidden_size=64, max_position_embeddings=4096)
     make_model(tiny_pair.draft, num_hidden_layers=1, hidden_size=64, max_position_embeddings=4096)
     given = ["train", str(tiny_pair.target), "--kind", "model", "--from", str(tiny_pair.draft)]
-    assert main([*given, "--bits", "8"]) == 0
+    run(*given, "--bits", 8)
     config = json.loads((own(tiny_pair, "model") / "config.json").read_text())
     assert config["quantization"] == {"group_size": 64, "bits": 8} and config["hidden_size"] == 64
-    assert drafts(tiny_pair, "model", capfd)
+    assert drafts(tiny_pair, "model", run)
 
 
 def searches(monkeypatch: pytest.MonkeyPatch, *founds: Found, stop: bool = False) -> None:
@@ -122,53 +117,46 @@ def test_a_whole_search_says_what_it_found(tiny_pair: TinyPair, capfd: pytest.Ca
 
 @pytest.mark.usefixtures("quick_training")
 def test_layers_are_kept_and_draft_only_if_they_gain_and_old_ones_stay(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, folder = ["train", str(tiny_pair.target), "--kind", "layer_skip"], own(tiny_pair, "layer_skip")
     searches(monkeypatch, SLOWER)
-    assert main(train) == 1
-    said = capfd.readouterr().out
+    said = run(*train, code=1).out
     assert "No gain: 1 layer, " in said and "give 0.75 of plain" in said and "Nothing is kept." in said
     assert not folder.exists()
     searches(monkeypatch, SLOWER, GAINS)
-    assert main(train) == 0
-    said = capfd.readouterr().out
+    said = run(*train).out
     assert f"{folder} is ready" in said and "give 1.25 of plain decoding's speed at 2 tokens drafted" in said
     config = json.loads((folder / "config.json").read_text())
     assert config["layers"] == [0] and config["mlx_spec"]["target"] == str(tiny_pair.target)
-    assert drafts(tiny_pair, "layer_skip", capfd)
+    assert drafts(tiny_pair, "layer_skip", run)
     searches(monkeypatch, SLOWER)
-    assert main(train) == 1
-    assert f"The one in {folder} stays as it is." in capfd.readouterr().out
+    assert f"The one in {folder} stays as it is." in run(*train, code=1).out
     assert json.loads((folder / "config.json").read_text()) == config
 
 
 @pytest.mark.usefixtures("quick_training")
 def test_a_stopped_search_keeps_its_best_where_there_was_none(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, folder = ["train", str(tiny_pair.target), "--kind", "layer_skip"], own(tiny_pair, "layer_skip")
     searches(monkeypatch, SLOWER, stop=True)
-    assert main(train) == 130
-    assert "Nothing is kept" in capfd.readouterr().err and not folder.exists()
+    assert "Nothing is kept" in run(*train, code=130).err and not folder.exists()
     searches(monkeypatch, SLOWER, GAINS, stop=True)
-    assert main(train) == 130
-    assert f"It is kept in {folder}" in capfd.readouterr().err
+    assert f"It is kept in {folder}" in run(*train, code=130).err
     assert json.loads((folder / "config.json").read_text())["layers"] == [0]
     searches(monkeypatch, GAINS, stop=True)
-    assert main(train) == 130
-    assert f"stays in {folder}" in capfd.readouterr().err
+    assert f"stays in {folder}" in run(*train, code=130).err
 
 
 def test_a_target_that_does_not_fit_is_refused(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_model(tiny_pair.target, num_hidden_layers=1)
-    assert main(["train", str(tiny_pair.target), "--kind", "layer_skip"]) == 2
-    assert "of a target that has 1" in capfd.readouterr().err
+    assert "of a target that has 1" in run("train", tiny_pair.target, "--kind", "layer_skip", code=2).err
     monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
-    assert main(["train", str(tiny_pair.target), "--kind", "model"]) == 2
-    assert "names no 'n_embd', after which a draft model is shaped" in capfd.readouterr().err
+    err = run("train", tiny_pair.target, "--kind", "model", code=2).err
+    assert "names no 'n_embd', after which a draft model is shaped" in err
     with pytest.raises(BadChoice, match="names no 'hidden_size', after which an eagle head is shaped"):
         KINDS["eagle"](Model(ModelArgs.from_dict(model_config())), {})
 
@@ -202,22 +190,19 @@ def test_targets_of_one_name_keep_their_drafters(tiny_pair: TinyPair, tmp_path: 
 
 @pytest.mark.usefixtures("quick_training")
 def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     settings = tiny_pair.target / "tokenizer_config.json"
     train, config = ["train", str(tiny_pair.target)], json.loads(settings.read_text())
     settings.write_text(json.dumps({**config, "chat_template": "{{ raise_exception('who asks?') }}"}))
-    assert main(train) == 2
-    assert "chat template refuses a question (who asks?). Give it --texts" in capfd.readouterr().err
+    assert "chat template refuses a question (who asks?). Give it --texts" in run(*train, code=2).err
     settings.write_text(json.dumps({**config, "chat_template": None}))
     text = tmp_path / "text.txt"
     text.write_text("abc")
-    assert main(train) == 2
-    assert "Give it --texts FOLDER, which all kinds but layer_skip take." in capfd.readouterr().err
-    assert main([*train, "--texts", str(text)]) == 2
-    assert "No text is long enough to learn from." in capfd.readouterr().err
+    assert "Give it --texts FOLDER, which all kinds but layer_skip take." in run(*train, code=2).err
+    assert "No text is long enough to learn from." in run(*train, "--texts", text, code=2).err
     text.write_text("abc abd " * 10)
-    assert main([*train, "--texts", str(text)]) == 0
+    run(*train, "--texts", text)
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
     assert 16 <= config["mlx_spec"]["tokens"] <= 80
 

@@ -22,6 +22,7 @@ from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from models import load_pair
 from tests.app.compare.scripted_runs import measured
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 
 
@@ -90,18 +91,13 @@ def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
         read_prompts(file)
 
 
-def bench(pair: TinyPair, prompts: Path, *more: str) -> int:
-    return main(["bench", *pair.arguments, "--prompts", str(prompts), *more])
-
-
 def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
-    tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     lines = [{"id": name, "category": "c", "prompt": text} for name, text in (("a", "x"), ("b", "x " * 4200))]
     file = tmp_path / "prompts.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
-    assert bench(tiny_pair, file, "--max-tokens", "4") == 2
-    printed = capfd.readouterr()
+    printed = run("bench", *tiny_pair.arguments, "--prompts", file, "--max-tokens", 4, code=2)
     assert printed.err.splitlines()[-1].startswith("The prompt b has ")
     assert not printed.out
 
@@ -110,8 +106,8 @@ def test_bench_reports_rows_categories_and_the_whole(
     tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
-    files = ["--csv", str(table), "--plot", str(picture)]
-    code = bench(tiny_pair, three_prompts, "--max-tokens", "6", "--repeats", "2", "--json", *files)
+    files = ["--prompts", str(three_prompts), "--csv", str(table), "--plot", str(picture)]
+    code = main([*"bench --max-tokens 6 --repeats 2 --json".split(), *tiny_pair.arguments, *files])
     report = json.loads(capfd.readouterr().out)
     overall = report["overall"]
     assert code == int(overall["verdict"].startswith("drafting is slower"))
@@ -129,7 +125,7 @@ def test_bench_reports_rows_categories_and_the_whole(
 
 @pytest.mark.parametrize("option", ["--csv", "--plot"])
 def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_loaded(
-    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     def load(*_: object) -> None:
         raise AssertionError("loaded")
@@ -137,35 +133,32 @@ def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_load
     monkeypatch.setattr(args, "loaded_pair", load)
     folder = tmp_path / "folder.svg"
     folder.mkdir()
-    assert main(["bench", option, str(folder)]) == 2
-    assert main(["bench", option, ""]) == 2
-    assert main(["bench", option, str(tmp_path / "none" / "x.svg")]) == 2
+    run("bench", option, folder, code=2)
+    run("bench", option, "", code=2)
+    run("bench", option, tmp_path / "none" / "x.svg", code=2)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert main(["bench", option, str(tmp_path / "x.svg")]) == 2
-    assert "Name another place" in capfd.readouterr().err
+    assert "Name another place" in run("bench", option, tmp_path / "x.svg", code=2).err
     assert not (tmp_path / "x.svg").exists()
 
 
 @pytest.mark.parametrize("option", ["--csv", "--plot"])
 def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
-    option: str, tiny_pair: TinyPair, one_prompt: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    option: str, tiny_pair: TinyPair, one_prompt: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
     def full(*_: object) -> None:
         raise MachineFailed("the disk is full")
 
     writer = {"--csv": "app.compare.export.write_csv", "--plot": "app.compare.plots.draw"}[option]
     monkeypatch.setattr(writer, full)
-    file = [option, str(tmp_path / "x.svg")]
-    assert bench(tiny_pair, one_prompt, "--max-tokens", "4", "--repeats", "1", "--json", *file) == 3
-    printed = capfd.readouterr()
+    files = ["--prompts", one_prompt, option, one_prompt.with_name("x.svg")]
+    printed = run("bench --max-tokens 4 --repeats 1 --json", *files, *tiny_pair.arguments, code=3)
     assert "the disk is full" in printed.err and len(json.loads(printed.out)["rows"]) == 1
 
 
 @pytest.mark.parametrize(("prompt", "rows"), [(2, ["a", "b"]), (0, ["a"])])
 def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_it_is(
-    prompt: int, rows: list[str], tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    prompt: int, rows: list[str], tiny_pair: TinyPair, three_prompts: Path,
+    run: Cli, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     add = RunCollector.add
 
@@ -175,10 +168,9 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
         add(collector, run, *answer)
 
     monkeypatch.setattr(RunCollector, "add", pressed_in_the_second_repeat)
-    table = tmp_path / "rows.csv"
-    more = ["--max-tokens", "4", "--repeats", "2", "--json", "--csv", str(table)]
-    assert bench(tiny_pair, three_prompts, *more) == 130
-    printed = capfd.readouterr()
+    table = three_prompts.with_name("rows.csv")
+    files = ["--prompts", three_prompts, "--csv", table]
+    printed = run("bench --max-tokens 4 --repeats 2 --json", *files, *tiny_pair.arguments, code=130)
     report = json.loads(printed.out)
     assert f"Broken off after {4 * prompt + 2} of 12 runs: stopped by you." in printed.err
     assert [row["id"] for row in report["rows"]] == rows and not report["complete"]
@@ -195,10 +187,9 @@ def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, thre
 
 
 def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
-    tmp_path: Path, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, one_prompt: Path, run: Cli
 ) -> None:
     slow = write_tiny_pair(tmp_path, target_layers=1, draft_layers=8)
-    drafting = ["--drafter", "model", "--draft-length", "3"]
-    assert bench(slow, one_prompt, "--max-tokens", "4", "--repeats", "2", *drafting) == 1
-    printed = capfd.readouterr().out
+    slowly = ["--prompts", one_prompt, *slow.arguments, "--drafter", "model", "--draft-length", 3]
+    printed = run("bench --max-tokens 4 --repeats 2", *slowly, code=1).out
     assert "drafting is slower" in printed and "the texts are identical" in printed

@@ -10,7 +10,6 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from app.cli import main
 from app.compare import check
 from app.compare.check import verdict
 from app.compare.collector import RunCollector
@@ -21,9 +20,10 @@ from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
 from models import load_pair
 from tests.app.compare.scripted_runs import measured
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 
-QUICK = ["--max-tokens", "6"]
+QUICK = "check --max-tokens 6 --prompts"
 
 
 @pytest.fixture
@@ -32,16 +32,11 @@ def one_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "LENGTHS", (0, 3))
 
 
-def run(pair: list[str], prompts: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    code = main(["check", *pair, "--prompts", str(prompts), *QUICK, "--json"])
-    return code, json.loads(capfd.readouterr().out)
-
-
 def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
-    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, one_prompt: Path, run: Cli
 ) -> None:
-    code, report = run(tiny_pair.arguments, one_prompt, capfd)
-    assert (code, report["lossless"], report["unexplained"]) == (0, True, 0)
+    report = run.json(QUICK, one_prompt, *tiny_pair.arguments)
+    assert (report["lossless"], report["unexplained"]) == (True, 0)
     drafters = {(row["mode"], row["drafter"]) for row in report["rows"]}
     assert drafters == {(m, d) for m in ("greedy", "sampled") for d in ("model", "lookup", "auto")}
     assert {row["draft_length"] for row in report["rows"]} == {0, 1, 2, 3, 4, 5}
@@ -58,18 +53,15 @@ def test_a_sound_pair_is_lossless_over_all_drafters_and_lengths(
     ids=["all that need no draft model", "those that are named"],
 )
 def test_every_drafter_is_checked_alone_and_together_with_the_others(
-    given: str, drafters: set[str], tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+    given: str, drafters: set[str], tiny_pair: TinyPair, one_prompt: Path, run: Cli
 ) -> None:
     pair = f"--target {tiny_pair.target} {given.format(draft=tiny_pair.draft)}"
-    code, report = run(pair.split(), one_prompt, capfd)
-    assert (code, {row["drafter"] for row in report["rows"]}) == (0, drafters)
+    assert {row["drafter"] for row in run.json(QUICK, one_prompt, *pair.split())["rows"]} == drafters
 
 
-def test_a_drafter_that_the_pair_lacks_is_refused(
-    tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", *tiny_pair.arguments, "--drafter", "eagle"]) == 2
-    assert "target has no drafter eagle. It has: lookup, model." in capfd.readouterr().err
+def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli) -> None:
+    err = run("check", *tiny_pair.arguments, "--drafter", "eagle", code=2).err
+    assert "target has no drafter eagle. It has: lookup, model." in err
 
 
 def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,17 +96,16 @@ def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
     tiny_pair: TinyPair,
     one_prompt: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    run: Cli,
 ) -> None:
     breaks(monkeypatch)
-    code, report = run(tiny_pair.arguments, one_prompt, capfd)
-    assert (code, report["lossless"]) == (1, False)
-    assert report["unexplained"] > 0 and "NOT lossless" in report["verdict"]
+    report = run.json(QUICK, one_prompt, *tiny_pair.arguments, code=1)
+    assert not report["lossless"] and report["unexplained"] > 0 and "NOT lossless" in report["verdict"]
     assert {row["mode"] for row in report["rows"] if not row["same_text"]} <= modes
 
 
 def test_ctrl_c_in_check_keeps_what_was_compared(
-    tiny_pair: TinyPair, one_prompt: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, one_prompt: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     add, answered = RunCollector.add, []
 
@@ -125,10 +116,9 @@ def test_ctrl_c_in_check_keeps_what_was_compared(
         add(*answer)
 
     monkeypatch.setattr(RunCollector, "add", pressed_at_the_third)
-    code = main(["check", *tiny_pair.arguments, "--prompts", str(one_prompt), *QUICK, "--json"])
-    printed = capfd.readouterr()
+    printed = run(QUICK, one_prompt, *tiny_pair.arguments, "--json", code=130)
     report = json.loads(printed.out)
-    assert code == 130 and "Broken off after 2 texts." in printed.err
+    assert "Broken off after 2 texts." in printed.err
     assert (report["complete"], report["compared"]) == (False, 2)
     assert report["pair"]["target"] == str(tiny_pair.target)
 

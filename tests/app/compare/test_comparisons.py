@@ -12,7 +12,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from app.cli import main
 from app.compare import store
 from app.compare.collector import RunCollector
 from app.compare.export import export
@@ -24,6 +23,7 @@ from app.engine.difference import Difference
 from mlx_spec.stats import summarise
 from mlx_spec.types import Round
 from tests.app.compare.scripted_runs import FACTS, MODEL, PLAIN, TOKENS, gathered, record_of, stats, wanted
+from tests.app.run_command import Cli
 
 
 def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat() -> None:
@@ -100,7 +100,7 @@ def test_texts_that_differ_are_reported_with_the_place_or_the_reason() -> None:
 
 
 def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Cli
 ) -> None:
     record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
     file = store.keep(record)
@@ -112,30 +112,25 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert store.kept().records == (record,)
     assert store.kept().unreadable == (damaged, nested)
     assert record_from_json(record.as_json()) == record
-    assert main(["comparisons", "list"]) == 0
-    assert record.name in capfd.readouterr().out
-    assert main(["comparisons", "show", "last"]) == 0
-    assert "kind 0" in capfd.readouterr().out
+    assert record.name in run("comparisons list").out
+    assert "kind 0" in run("comparisons show last").out
     table = tmp_path / "rows.CSV"
-    assert main(["comparisons", "export", record.name[:9], str(table)]) == 0
+    run("comparisons export", record.name[:9], table)
     (row,) = csv.DictReader(table.read_text().splitlines())
     assert row["drafter"] == "model" and row["category"] == "kind 0"
     assert (row["device"], row["version_mlx"], row["pair"]) == ("a machine", "1", "a pair")
     assert (row["option_seed"], row["repeats"], row["target"]) == ("0", "2", "t")
-    assert main(["comparisons", "export", "last", str(tmp_path / "x.txt")]) == 2
-    assert main(["comparisons", "show", "other"]) == 2
+    run("comparisons export last", tmp_path / "x.txt", code=2)
+    run("comparisons show other", code=2)
 
 
-def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(tmp_path: Path, run: Cli) -> None:
     several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
     store.keep(record_of(gathered([0.02], [0.01], of=several)))
-    assert main(["comparisons", "show", "last"]) == 0
-    shown = capfd.readouterr().out
+    shown = run("comparisons show last").out
     assert "a machine, mlx 1, seed 0, verify coupled" in shown
     assert "model, 3 tokens" in shown and "2.00x" in shown and "kind 1" in shown
-    assert main(["comparisons", "export", "last", str(tmp_path / "lengths.png")]) == 0
+    run("comparisons export last", tmp_path / "lengths.png")
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 

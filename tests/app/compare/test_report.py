@@ -24,6 +24,7 @@ from app.shell.errors import MachineFailed
 from mlx_spec.types import Options
 from models import load_pair
 from models.speed.chips import find_chip
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 
 Report = Callable[..., int]
@@ -215,8 +216,7 @@ def test_nothing_in_a_report_names_its_owner(
 
 
 @pytest.mark.slow
-def test_the_built_in_pair_is_reported_from_end_to_end(tmp_path: Path, capfd: Capture) -> None:
-    assert main(["report", "--quick", "--out", str(tmp_path), "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+def test_the_built_in_pair_is_reported_from_end_to_end(tmp_path: Path, run: Cli) -> None:
+    document = run.json("report --quick --out", tmp_path)
     assert document["pairs"][0]["name"] == "builtin"
     assert document["pairs"][0]["parts"]["check"]["lossless"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from app.cli import main
 from app.compare.tune import best_length, pays_from
 from app.engine import drafting_state
 from mlx_spec import Options
@@ -19,6 +18,7 @@ from mlx_spec.policy.controller import PLAIN_FIRST
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from models.pairs.pair import PairSpec, Source
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 
 
@@ -100,24 +100,18 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_first_use_of_a_pair_measures_says_so_and_the_second_does_not(
-    tiny_pair: TinyPair, capsys: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, run: Cli
 ) -> None:
     command = ["generate", "--prompt", "hello", "--max-tokens", "8", *tiny_pair.arguments]
-    assert main([*command, "--draft-length", "2"]) == 0
-    assert main([*command, "--no-draft"]) == 0
-    assert "Measuring" not in capsys.readouterr().err, "nothing adapts"
-    assert main(command) == 0
-    assert "Measuring what drafting costs here, once (about 5 s; Ctrl+C skips)" in capsys.readouterr().err
-    assert main(command) == 0
-    assert "Measuring" not in capsys.readouterr().err
+    run(*command, "--draft-length", "2")
+    assert "Measuring" not in run(*command, "--no-draft").err, "nothing adapts"
+    assert "Measuring what drafting costs here, once (about 5 s; Ctrl+C skips)" in run(*command).err
+    assert "Measuring" not in run(*command).err
 
 
-def test_what_cannot_be_kept_is_said_with_its_place(
-    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_kept_is_said_with_its_place(tiny_pair: TinyPair, tmp_path: Path, run: Cli) -> None:
     (tmp_path / "mlx-spec").write_text("a file where the folder should be")
-    assert main(["tune", *tiny_pair.arguments]) == 0
-    printed = capsys.readouterr()
+    printed = run("tune", *tiny_pair.arguments)
     assert f"Not saved: {tmp_path / 'mlx-spec' / 'drafting'}" in printed.err
     assert "rows of a pass" in printed.out
 
@@ -133,7 +127,7 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
 
 
 def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     timed, presses = Calibration._timed, [signal.SIGINT]
 
@@ -144,8 +138,7 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
 
     monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
     monkeypatch.setattr(Calibration, "_timed", pressed)
-    assert main(["tune", *tiny_pair.arguments]) == 0
-    printed = capsys.readouterr()
+    printed = run("tune", *tiny_pair.arguments)
     assert "Measuring was cut short" in printed.err
     assert "\n 4  " in printed.out and "\n 2  " not in printed.out, "one row and the first draft's"
     assert "one more token drafted by model costs" in printed.out and "not timed" not in printed.out
@@ -161,18 +154,14 @@ def test_best_lengths_follow_from_costs() -> None:
     assert best_length(costly, "model", 0.9, 0) == (0, 1.0) and pays_from(costly, "model", 0) is None
 
 
-def test_tune_prints_tables_and_json(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tune_prints_tables_and_json(tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
     monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
     monkeypatch.setattr(measuring, "GOES", 1)
     monkeypatch.setattr(measuring, "FAR", measuring.NEAR)
-    assert main(["tune", *tiny_pair.arguments]) == 0
-    printed = capsys.readouterr().out
+    printed = run("tune", *tiny_pair.arguments).out
     assert "best length" in printed and printed.count("drafted by model costs") == 1
     monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
-    assert main(["tune", *tiny_pair.arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = run.json("tune", *tiny_pair.arguments)
     assert found["costs"]["plain"][0] > 0 and found["device"]
     assert found["pair"]["draft"] == str(tiny_pair.draft)
     assert set(found["best"]) == {str(c) for c in found["contexts"]}

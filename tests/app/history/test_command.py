@@ -17,6 +17,7 @@ from app.history.store import History
 from mlx_spec.types import Options
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
 from tests.app.read_only import read_only
+from tests.app.run_command import Cli
 
 
 @pytest.fixture(autouse=True)
@@ -31,37 +32,32 @@ def branching_in(chat_id: str):
     return [replace(message, chat=chat_id) for message in branching()]
 
 
-def test_list_and_search_show_the_chats(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "list"]) == 0
-    out = capfd.readouterr().out
+def test_list_and_search_show_the_chats(run: Cli) -> None:
+    out = run("history list").out
     lines = out.splitlines()
     assert [line.split()[0] for line in lines if line.strip()][-2:] == ["bb22", "aa11"]
     assert "␛[31m" in out
-    assert main(["history", "search", "target", "--json"]) == 0
-    (found,) = json.loads(capfd.readouterr().out)["chats"]
+    (found,) = run.json("history search target")["chats"]
     assert (found["id"], found["messages"]) == ("aa11", 5) and "target" in found["excerpt"]
-    assert main(["history", "search", "nowhere"]) == 1
+    run("history search nowhere", code=1)
 
 
 def test_an_export_is_imported_again_with_everything_once_and_a_deleted_chat_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     file = tmp_path / "chats.json"
-    assert main(["history", "export", "all", "--json", "--output", str(file)]) == 0
+    run("history export all --json --output", file)
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
-    capfd.readouterr()
     for added, known in ((2, 0), (0, 2)):
-        assert main(["history", "import", str(file), "--json"]) == 0
-        assert json.loads(capfd.readouterr().out) == {"added": added, "known": known}
+        assert run.json("history import", file) == {"added": added, "known": known}
     history = History(history_file())
     chats = [(row.chat, history.messages(row.chat)) for row in history.chats()]
     assert json.loads(json.dumps(as_json(chats))) == json.loads(file.read_text())
     assert chats[1] == (chat("aa11", "First \x1b[31m", leaf="a2"), branching_in("aa11"))
     history.delete("aa11")
     history.close()
-    assert main(["history", "import", str(file), "--json"]) == 0
-    assert json.loads(capfd.readouterr().out) == {"added": 1, "known": 1}
-    assert main(["history", "show", "aa11"]) == 0
+    assert run.json("history import", file) == {"added": 1, "known": 1}
+    run("history show aa11")
 
 
 def test_markdown_shows_the_branch_in_view() -> None:
@@ -120,24 +116,19 @@ def with_parents(*parents: str | None) -> dict[str, Any]:
     ],
 )
 def test_a_file_that_is_no_export_adds_nothing_and_the_reason_is_named(
-    tmp_path: Path, content: object, why: str, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, content: object, why: str, run: Cli
 ) -> None:
     file = tmp_path / "x.json"
     text = content if isinstance(content, str | bytes) else json.dumps(content)
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert main(["history", "import", str(file)]) == 2
-    error = " ".join(capfd.readouterr().err.split())
+    error = " ".join(run("history import", file, code=2).err.split())
     assert str(file) in error and why in error
-    assert main(["history", "list", "--json"]) == 0
-    assert len(json.loads(capfd.readouterr().out)["chats"]) == 2
+    assert len(run.json("history list")["chats"]) == 2
 
 
-def test_a_device_that_never_ends_is_not_read_for_ever(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_never_ends_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
     monkeypatch.setattr("app.history.export.LARGEST_EXPORT", 2**20)
-    assert main(["history", "import", "/dev/zero"]) == 2
-    assert "/dev/zero is larger than 1 MB" in capfd.readouterr().err
+    assert "/dev/zero is larger than 1 MB" in run("history import /dev/zero", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -157,61 +148,51 @@ def test_figures_that_are_none_are_left_out_of_an_import(tmp_path: Path, spoilt:
     assert main(["history", "show", "cc33"]) == 0
 
 
-def test_bytes_that_are_no_text_name_no_chat(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "show", "\udcff"]) == 2
-    assert "No chat's id begins with" in capfd.readouterr().err
-    assert main(["history", "search", "\udcff\udcfe\udcfd"]) == 1
+def test_bytes_that_are_no_text_name_no_chat(run: Cli) -> None:
+    assert "No chat's id begins with" in run("history show", "\udcff", code=2).err
+    run("history search", "\udcff\udcfe\udcfd", code=1)
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), -1e18])
-def test_a_history_with_impossible_times_is_listed_and_is_json(
-    seconds: float, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_history_with_impossible_times_is_listed_and_is_json(seconds: float, run: Cli) -> None:
     history = History(history_file())
     history.save([chat("cc33", "Third", seconds)], [])
     with history.connection:
         history.connection.execute("UPDATE messages SET created = ?", (seconds,))
     history.close()
-    assert main(["history", "list"]) == 0
-    assert "1970-01-01" in capfd.readouterr().out
-    assert main(["history", "export", "all", "--json"]) == 0
-    json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+    assert "1970-01-01" in run("history list").out
+    json.loads(run("history export all --json").out, parse_constant=pytest.fail)
 
 
 def test_a_read_only_folder_without_a_history_has_no_chats(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
     with read_only(tmp_path):
-        assert main(["history", "list"]) == 0 and capfd.readouterr().err == "No chats.\n"
-        assert main(["history", "search", "hello"]) == 1
-        assert main(["history", "show", "last"]) == 2
-        assert "The list of chats is empty." in capfd.readouterr().err
-        assert main(["history", "restore", "aa11"]) == 3
-        assert "Read-only file system" in capfd.readouterr().err
+        assert run("history list").err == "No chats.\n"
+        run("history search hello", code=1)
+        assert "The list of chats is empty." in run("history show last", code=2).err
+        assert "Read-only file system" in run("history restore aa11", code=3).err
 
 
-def test_a_read_only_history_with_other_tables_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_history_with_other_tables_is_refused(run: Cli) -> None:
     for version, why in ((1, "Read-only file system"), (99, "was written by a newer mlx-spec")):
         with closing(sqlite3.connect(history_file(), isolation_level=None)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")
         with read_only(history_file().parent):
-            assert main(["history", "list"]) == 3 and why in capfd.readouterr().err
+            assert why in run("history list", code=3).err
 
 
-def test_delete_can_be_undone(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "delete", "aa"]) == 0
-    assert "restore aa11" in capfd.readouterr().out
-    assert main(["history", "show", "last"]) == 0
-    assert "# Second" in capfd.readouterr().out
-    assert main(["history", "restore", "nope"]) == 2
-    assert "(also with --archived or --deleted)" in capfd.readouterr().err, "where its id can be found"
-    assert main(["history", "restore", "aa"]) == 0
+def test_delete_can_be_undone(run: Cli) -> None:
+    assert "restore aa11" in run("history delete aa").out
+    assert "# Second" in run("history show last").out
+    err = run("history restore nope", code=2).err
+    assert "(also with --archived or --deleted)" in err, "where its id can be found"
+    run("history restore aa")
 
 
-def test_a_damaged_history_is_reported_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_history_is_reported_on_stderr(run: Cli) -> None:
     history_file().write_bytes(b"junk" * 2000)
-    assert main(["history", "list", "--json"]) == 0
-    shown = capfd.readouterr()
+    shown = run("history list --json")
     assert json.loads(shown.out) == {"chats": []}
     assert "history-damaged-" in shown.err

@@ -1,6 +1,5 @@
 """config.toml: the values in use, the messages on mistakes, and that the command line wins."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from app.tui.run import checked
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.paths import config_file
+from tests.app.run_command import Cli
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_the_command_line_wins_over_the_file(
 
 @pytest.mark.parametrize("command", ["bench", "check", "tune"])
 def test_measurements_take_the_pair_of_the_file_and_nothing_else_and_name_its_mistakes(
-    command: str, write: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: str, write: Any, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     loaded: list[str] = []
 
@@ -139,20 +139,18 @@ def test_measurements_take_the_pair_of_the_file_and_nothing_else_and_name_its_mi
     monkeypatch.setattr(arguments, "load", lambda spec, show: load(spec))
     write("pair = 'qwen3-8b'\nmarks = 3\n[sampling]\nmax-tokens = 1\ntemperature = 0.7")
     for words in ([], ["builtin"]):
-        assert main([command, *words]) == 2
-        err = capfd.readouterr().err
+        err = run(command, *words, code=2).err
         assert "marks is 3; it must be true or false." in err and err.endswith("enough\n")
     assert loaded == ["qwen3-8b", "builtin"]
 
 
 def test_a_server_has_its_own_pair_whatever_the_file_says(
-    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr(chat, "has_screen", lambda: True)
     write(f"pair = 'qwen3-8b'\ndrafting.documents = ['{tmp_path}']")
     for words, error in (([], "No server answers at"), (["builtin"], "has its own pair")):
-        assert main(["chat", *words, "--server", "http://127.0.0.1:1"]) == 2
-        assert error in capfd.readouterr().err
+        assert error in run("chat", *words, "--server", "http://127.0.0.1:1", code=2).err
 
 
 def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
@@ -169,25 +167,22 @@ def test_drafters_of_the_file_and_of_flags_that_are_repeated_become_one_text(
 
 
 def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
-    write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write: Any, tmp_path: Path, run: Cli
 ) -> None:
     (folder := tmp_path / "📁 π").mkdir()
     write(f"theme = 'nord'\ntheem = 1\nexports = '{folder}'\nkeys.chat.compare = 'f11'")
-    assert main(["config"]) == 0
-    out, err = capsys.readouterr()
+    out, err = run("config")
     assert 'theme = "nord"' in out and "Did you mean theme?" in err and "theem" not in out
     write(out)
     again = checked(read_config())
     assert again.problems == () and again.keys == {"chat.compare": "f11"}
     assert again["exports"] == str(folder)
 
-    assert main(["config", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = run.json("config")
     assert facts["values"]["theme"] == "nord" and facts["keys"]["chat.compare"] == "f11"
     assert facts["values"].keys() == SCHEMA.keys()
 
-    assert main(["config", "path"]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "config.toml")
+    assert run("config path").out.strip() == str(tmp_path / "config.toml")
 
 
 def test_exports_go_to_the_folder_that_is_set_or_the_one_of_downloads_or_documents(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from app.chat.settings import FIELDS, Settings, change
-from app.cli import main
 from app.settings.config import SCHEMA, read_config
 from app.settings.options import OPTION_SETTINGS, OptionSetting
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
+from tests.app.run_command import Cli
 
 GOOD = {("temperature", "2.5"), ("repetition_penalty", "2.5")}
 NOT_SET_BY_A_PERSON = {"stop_tokens", "repetition_context"}
@@ -29,11 +29,7 @@ def test_every_option_has_a_flag_a_key_and_a_command() -> None:
     ids=lambda part: part if isinstance(part, str) else part.field,
 )  # fmt: skip
 def test_a_value_that_an_option_cannot_have_is_refused_alike_wherever_it_is_set(
-    setting: OptionSetting,
-    value: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    setting: OptionSetting, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path))
     written = value if value != "some" else "'some'"
@@ -41,9 +37,8 @@ def test_a_value_that_an_option_cannot_have_is_refused_alike_wherever_it_is_set(
     (problem,) = read_config().problems
     wanted = problem.partition("; it must be ")[2].partition(". Its default")[0]
     flag = f"--{setting.field.replace('_', '-')}"
-    assert wanted and main(["generate", "--prompt", "x", flag, value]) == 2
     message = f"{flag} is {value}; it must be {wanted}."
-    assert message in capfd.readouterr().err
+    assert wanted and message in run("generate --prompt x", flag, value, code=2).err
     with pytest.raises(BadInput) as refused:
         change(Settings(Options()), setting.command, value)
     assert f"/{setting.command} is {value}; it must be {wanted}." in str(refused.value)
