@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
@@ -16,6 +16,8 @@ from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message import UserMessage
 
 S = TypeVar("S", bound=Screen[Any])
+By = str | Sequence[str]
+"""What is done before a wait: a key, several keys, or a command, which begins with a slash."""
 
 
 class Chat:
@@ -61,19 +63,26 @@ class Chat:
             assert time.monotonic() < end, f"still not true; notices: {self.notices}"
             await asyncio.sleep(0.01)
 
-    async def reached(self, kind: type[S]) -> S:
+    async def _do(self, by: By) -> None:
+        is_command = isinstance(by, str) and by.startswith("/")
+        await (self.type(str(by)) if is_command else self.press(*([by] if isinstance(by, str) else by)))
+
+    async def reached(self, kind: type[S], by: By = ()) -> S:
         """Wait for a screen to be in view; return it."""
+        await self._do(by)
         await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
         screen = self.app.screen
         assert isinstance(screen, kind)
         return screen
 
-    async def noticed(self, *texts: str) -> None:
+    async def noticed(self, *texts: str, by: By = ()) -> None:
         """Wait for notices with these texts."""
+        await self._do(by)
         await self.until(lambda: all(any(text in notice for notice in self.notices) for text in texts))
 
-    async def shows(self, *texts: str) -> None:
+    async def shows(self, *texts: str, by: By = ()) -> None:
         """Wait for these texts to be drawn."""
+        await self._do(by)
         await self.until(lambda: all(text in self.screen for text in texts))
 
     async def push(self, screen: S) -> S:
@@ -83,8 +92,24 @@ class Chat:
         await self.pilot.pause()
         return screen
 
-    async def back_in_chat(self) -> None:
+    async def back_in_chat(self, by: By = ()) -> None:
+        await self._do(by)
         await self.until(lambda: self.app.screen is self.app.chat)
+
+    async def has(self, text: str, by: By = ()) -> None:
+        """Wait for this text in the prompt."""
+        await self._do(by)
+        await self.until(lambda: self.area.text == text)
+
+    async def answered(self, count: int, by: By = ()) -> None:
+        """Wait for so many finished answers."""
+        await self._do(by)
+        await self.until(lambda: len(self.answers) == count)
+
+    async def exited(self, by: By = ()) -> None:
+        """Wait for the program to end."""
+        await self._do(by)
+        await self.until(lambda: self.app._exit)
 
     async def type(self, text: str) -> None:
         """Put text into the prompt and press Enter."""
@@ -113,7 +138,8 @@ class Chat:
         await self.type(text)
         await self.until(lambda: bool(self.app.state.running and self.app.state.running.log.text))
 
-    async def settled(self) -> None:
+    async def settled(self, by: By = ()) -> None:
+        await self._do(by)
         await self.until(lambda: self.app.state.running is None)
         await self.pilot.pause()
 

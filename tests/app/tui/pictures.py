@@ -50,8 +50,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
                 await _save(chat, folder / "light.svg")
                 app.theme = DARK.name
                 await pilot.resize_terminal(SIZE[0], 20)
-                await chat.press("f5")
-                screen = await chat.reached(CompareScreen)
+                screen = await chat.reached(CompareScreen, by="f5")
                 await chat.until(lambda: screen.record is not None)
                 await _save(chat, folder / "compare.svg")
                 await pilot.resize_terminal(*SIZE)

@@ -34,10 +34,8 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter_at_any_
     async with open_chat() as chat:
         await chat.press(*"echo @nts")
         await menu_opens(chat)
-        await chat.press("tab")
-        await chat.until(lambda: chat.area.text == "echo @notes.md ")
-        await chat.press(*"x", "enter")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.has("echo @notes.md ", by="tab")
+        await chat.answered(1, by=(*"x", "enter"))
         text = chat.answers[0].text
         assert text.startswith("File notes.md:\n````\nthe ``` notes \x1b[2J\n````\n\necho @notes.md x|")
         assert text.endswith("|1 documents|seed 0")
@@ -71,8 +69,7 @@ async def test_files_dropped_on_the_terminal_are_named_with_an_at_and_other_past
         chat.area.load_text("")
         chat.app.post_message(Paste(f"{folder}/notes.md "))
         await chat.until(lambda: bool(chat.area.text))
-        await chat.press("enter")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.answered(1, by="enter")
         await chat.shows("▤ notes.md")
 
 
@@ -110,8 +107,7 @@ async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
         ):
             chat.area.load_text(prompt)
             await chat.pilot.pause()
-            await chat.press("escape", "enter")
-            await chat.noticed(reason)
+            await chat.noticed(reason, by=("escape", "enter"))
             await chat.until(lambda prompt=prompt: chat.area.text == prompt)
         assert all("a blank after the @ it is sent as text" in notice for notice in chat.notices[-3:])
         for command in ("/import pipe", "/compare pipe", "/sweep prompts=pipe"):

@@ -66,27 +66,23 @@ async def test_sending_or_leaving_an_edit_brings_back_what_was_being_written_and
         await chat.until(lambda: chat.app.state.editing is None and not chat.prompts)
         assert chat.area.text == "half a thought"
         for text in ("onexx", "onexy"):
-            await chat.press("up")
-            await chat.until(lambda text=text: chat.area.text == text)
+            await chat.has(text, by="up")
 
 
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
         await chat.ask("echo")
-        await chat.type("/regenerate same")
-        await chat.settled()
+        await chat.settled(by="/regenerate same")
         await chat.until(lambda: "‹2/2›" in chat.answers[0].branch)
         assert chat.answers[0].text.endswith("seed 5")
-        await chat.type("/regenerate new")
-        await chat.settled()
+        await chat.settled(by="/regenerate new")
         await chat.until(lambda: "‹3/3›" in chat.answers[0].branch)
         assert "seed" in chat.answers[0].text and not chat.answers[0].text.endswith("seed 5")
         await chat.type("/branch before")
         await chat.until(lambda: "‹2/3›" in chat.answers[0].branch)
         assert chat.app.state.settings.options.seed == 5
         await chat.type("/temperature 0")
-        await chat.type("/regenerate")
-        await chat.settled()
+        await chat.settled(by="/regenerate")
         await chat.noticed("every seed gives the same text")
 
 
@@ -95,15 +91,12 @@ async def test_a_prompt_can_replace_the_running_answer_or_be_taken_back(open_cha
         await chat.stream()
         await chat.type("slow")
         await chat.until(lambda: len(chat.app.state.queued) == 1)
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "slow")
+        await chat.has("slow", by="up")
         assert chat.app.state.queued == []
-        await chat.press("ctrl+b")
-        await chat.until(lambda: len(chat.answers) == 1)
+        await chat.answered(1, by="ctrl+b")
         await chat.type("later")
         await chat.until(lambda: len(chat.app.state.queued) == 1)
-        await chat.press("ctrl+b")
-        await chat.until(lambda: len(chat.answers) == 3)
+        await chat.answered(3, by="ctrl+b")
         stopped = chat.app.state.conversation.path[3].facts
         assert stopped is not None and stopped.finish == "cancelled"
         assert chat.prompts == ["slow", "slow", "later"]
@@ -137,12 +130,10 @@ async def test_the_prompt_can_be_written_in_the_persons_editor(
     monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
     monkeypatch.setenv("EDITOR", 'sh -c \'printf "\\n\\033[1mmore" >> "$0"\'')
     async with open_chat() as chat:
-        await chat.press(*"ab", "ctrl+g")
-        await chat.until(lambda: chat.area.text == "ab\n␛[1mmore")
+        await chat.has("ab\n␛[1mmore", by=(*"ab", "ctrl+g"))
         monkeypatch.setenv("EDITOR", "false")
         await chat.press("ctrl+g")
         await chat.pilot.pause()
         assert chat.area.text == "ab\n␛[1mmore"
         monkeypatch.setenv("EDITOR", "rm")
-        await chat.press("ctrl+g")
-        await chat.noticed("cannot be handed to an editor and back: No such file")
+        await chat.noticed("cannot be handed to an editor and back: No such file", by="ctrl+g")

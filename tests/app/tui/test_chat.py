@@ -78,8 +78,7 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
         await chat.until(marked)
         await chat.type("hello")
         assert "next: hello" in str(chat.app.chat.query_one(QueueList).content)
-        await chat.press("tab", "escape")
-        await chat.until(lambda: len(chat.answers) == 2)
+        await chat.answered(2, by=("tab", "escape"))
         stopped, later = chat.answers
         assert stopped.text.startswith("The target") and "stopped by you" in stopped.stats
         assert chat.app.state.conversation.path[1].text == stopped.text
@@ -134,8 +133,7 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away_clear_e
         assert chat.prompts == []
         assert (await chat.ask("hello")).text == TEXT
         await chat.type("slow")
-        await chat.press("ctrl+q")
-        await chat.until(lambda: chat.app._exit)
+        await chat.exited(by="ctrl+q")
         assert chat.app.return_code == 0
 
 

@@ -33,8 +33,7 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(120, 24)) as chat:
-        await chat.press("f5")
-        await chat.noticed("no prompt to compare")
+        await chat.noticed("no prompt to compare", by="f5")
         answer = await chat.ask("think")
         screen, record = await compared(chat)
         assert record.repeats == 3
@@ -62,8 +61,7 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
         await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes))
         await chat.press("pagedown")
         await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes))
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         assert len(chat.prompts) == 1
 
 
@@ -72,21 +70,16 @@ async def test_a_comparison_needs_a_free_engine_leaving_it_frees_one_and_texts_t
 ) -> None:
     async with open_chat() as chat:
         await chat.stream()
-        await chat.press("f5")
-        await chat.noticed("being written")
+        await chat.noticed("being written", by="f5")
         assert chat.app.screen is chat.app.chat
-        await chat.press("escape")
-        await chat.until(lambda: bool(chat.answers))
-        await chat.type("/compare")
-        screen = await chat.reached(CompareScreen)
+        await chat.answered(1, by="escape")
+        screen = await chat.reached(CompareScreen, by="/compare")
         await chat.until(lambda: bool(screen.query_one("#plain").query_one(Answer).text))
         await chat.press("escape")
         await chat.until(lambda: screen.progress is None)
         assert screen.record is None and store.kept().records == ()
-        await chat.press("escape")
-        await chat.back_in_chat()
-        await chat.press("f5")
-        again = await chat.reached(CompareScreen)
+        await chat.back_in_chat(by="escape")
+        again = await chat.reached(CompareScreen, by="f5")
         await chat.until(lambda: bool(again.query_one("#plain").query_one(Answer).text))
         chat.app.runner.return_to_chat()
         await chat.ask("differ")
@@ -107,18 +100,13 @@ async def test_a_comparison_is_stopped_while_the_engine_measures_and_left_while_
 ) -> None:
     async with open_chat(pair="untuned") as chat:
         await chat.until(lambda: chat.app.link.tuning is not None)
-        await chat.type("/compare all")
-        screen = await chat.reached(CompareScreen)
-        await chat.press("escape")
-        await chat.noticed("Measuring was skipped")
+        screen = await chat.reached(CompareScreen, by="/compare all")
+        await chat.noticed("Measuring was skipped", by="escape")
         await chat.until(lambda: screen.progress is None)
     async with open_chat(pair="slow to load") as chat:
-        await chat.type("/compare all")
-        await chat.reached(CompareScreen)
-        await chat.press("escape")
-        await chat.shows("Stopping. Esc goes back meanwhile.")
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.reached(CompareScreen, by="/compare all")
+        await chat.shows("Stopping. Esc goes back meanwhile.", by="escape")
+        await chat.back_in_chat(by="escape")
         (data_folder() / "load").touch()
         assert (await chat.ask("hello")).text
 
@@ -150,8 +138,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
 
         async def broken_off(prompt: str) -> tuple[CompareScreen, str]:
             await chat.ask(prompt)
-            await chat.press("f5")
-            screen = await chat.reached(CompareScreen)
+            screen = await chat.reached(CompareScreen, by="f5")
             await chat.until(lambda: screen.progress is None)
             # The engine is ready again without a new request.
             await chat.until(lambda: chat.app.link.state == "ready")
@@ -174,8 +161,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
             assert "faster, same text" in verdict and "Broken off after 4 of 6 runs" in verdict
         assert chat.app.link.client.pid != pid
         (data_folder() / "comparisons" / "damaged.json").write_text("{")
-        await chat.type("/comparisons")
-        await chat.reached(ComparisonsScreen)
+        await chat.reached(ComparisonsScreen, by="/comparisons")
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 2)
         title = chat.app.screen.query_one("#comparisons-title", Static)
@@ -190,8 +176,7 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await chat.ask("hello")
 
         async def swept(runs: int) -> CompareScreen:
-            await chat.type("/sweep length=1-2 repeats=50")
-            screen = await chat.reached(CompareScreen)
+            screen = await chat.reached(CompareScreen, by="/sweep length=1-2 repeats=50")
             await chat.until(lambda: screen.progress is not None and screen.progress.collector.count > runs)
             return screen
 

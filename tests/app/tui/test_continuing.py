@@ -18,8 +18,7 @@ async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is
     async with open_chat(options=Options(max_tokens=2)) as chat:
         first = await chat.ask("echo x")
         assert first.text == "echo x|" and "length limit" in first.stats
-        await chat.type("/continue")
-        await chat.settled()
+        await chat.settled(by="/continue")
         await chat.until(lambda: chat.answers[0].text == "echo x|echo x|echo x|")
         assert len(chat.app.state.conversation.tree) == 2
         await chat.ask("fail or not")
@@ -27,8 +26,7 @@ async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is
         assert prompt is not None
         chat.app.state.conversation.tree[prompt.id] = replace(prompt, text="fail")
         before = chat.answers[-1].text
-        await chat.type("/continue")
-        await chat.noticed("scripted failure")
+        await chat.noticed("scripted failure", by="/continue")
         assert chat.answers[-1].text == before
         await chat.type("/max-tokens 4")
         assert "cut at the length limit" in (await chat.ask("full")).stats
@@ -85,8 +83,7 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
     put(tmp_path, (chat_record("c1", "T", leaf="a1"), [asked, begun]))
     async with open_chat() as chat:
         await chat.shows("context 0")
-        await chat.type("/resume last")
-        await chat.shows("context ~103/4096 (3%)")
+        await chat.shows("context ~103/4096 (3%)", by="/resume last")
         await chat.until(
             lambda: any(
                 "not finished · /continue goes on while it is last" in answer.stats for answer in chat.answers

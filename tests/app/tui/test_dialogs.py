@@ -60,16 +60,14 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
         await chat.push(TotalsScreen([], []))
         await chat.press("ctrl+c")
         await chat.until(lambda: any("again to leave" in one.message for one in chat.app._notifications))
-        await chat.press("ctrl+c")
-        await chat.until(lambda: chat.app._exit)
+        await chat.exited(by="ctrl+c")
 
 
 async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.ask("hello")
         for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
-            await chat.press(key)
-            await chat.reached(screen)
+            await chat.reached(screen, by=key)
             rows = chat.app.screen.query_one(OptionList)
             await chat.until(lambda rows=rows: rows.has_focus and rows.highlighted is not None)
             if isinstance(chat.app.screen, PairsScreen):
@@ -80,8 +78,7 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         assert chat.app.link.pair.name == "builtin"
         await chat.ask("hello")
         count = len(chat.notices)
-        await chat.press("ctrl+p")
-        await chat.reached(CommandPalette)
+        await chat.reached(CommandPalette, by="ctrl+p")
         await chat.press(*"/log")
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: "/log" in str(rows.options[0].prompt) if rows.options else False)
@@ -107,8 +104,7 @@ async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_op
         chat.app.push_screen(dialog, given.append)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
         await asyncio.to_thread(dialog.from_thread, shown.append, "before")
-        await chat.press("f1")
-        await chat.reached(HelpScreen)
+        await chat.reached(HelpScreen, by="f1")
         dialog.dismiss(find("builtin"))
         await chat.until(lambda: given == [find("builtin")])
         assert chat.app.screen is chat.app.chat
@@ -120,14 +116,11 @@ async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_op
         await chat.pilot.pause()
         await chat.press("f1", "ctrl+p")
         assert sum(isinstance(screen, Palette) for screen in chat.app.screen_stack) == 1
-        await chat.press("escape", "escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by=("escape", "escape"))
         with chat.app.batch_update():  # nothing is laid out
-            await chat.press("ctrl+p")
-            palette = await chat.reached(Palette)
+            palette = await chat.reached(Palette, by="ctrl+p")
             await chat.until(lambda: palette.query_one(OptionList).highlighted is not None)
-            await chat.press("pagedown", "escape")
-            await chat.back_in_chat()
+            await chat.back_in_chat(by=("pagedown", "escape"))
 
 
 async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(
@@ -138,8 +131,7 @@ async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_t
     async with open_chat() as chat:
         await chat.noticed("nord?")
         assert chat.app.theme == "mlx-spec"
-        await chat.type("/theme")
-        await chat.reached(Palette)
+        await chat.reached(Palette, by="/theme")
         await chat.shows("mlx-spec-light", "ansi-dark")
         rows = [row.strip() for row in chat.screen.splitlines()]
         first = rows.index("mlx-spec")

@@ -60,11 +60,9 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
 
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
-        await chat.press("x")
-        await chat.reached(QuestionScreen)
+        await chat.reached(QuestionScreen, by="x")
         assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
-        await chat.press("y")
-        await chat.reached(PairsScreen)
+        await chat.reached(PairsScreen, by="y")
         await chat.until(lambda: "was removed" in text_of(chat, "#message"))
         assert not installed(find(FIRST).spec)
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
@@ -112,16 +110,12 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         chat.app.pulls.add(find(SECOND).spec)
         await chat.until(lambda: parts_of(FIRST) > 1 << 20)
         assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
-        await chat.press("ctrl+q")
-        await chat.reached(QuestionScreen)
+        await chat.reached(QuestionScreen, by="ctrl+q")
         assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
-        await chat.press("n")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="n")
         assert job.state == "running"
-        await chat.press("ctrl+q")
-        await chat.reached(QuestionScreen)
-        await chat.press("ctrl+q")
-        await chat.until(lambda: chat.app._exit)
+        await chat.reached(QuestionScreen, by="ctrl+q")
+        await chat.exited(by="ctrl+q")
     assert job.state == "cancelled"
     hub.stall_after.clear()
     hub.count_anew()
@@ -159,8 +153,7 @@ async def test_what_the_list_of_pairs_says_of_a_download_is_not_said_again_over_
         await chat.shows(f"{FIRST}: cancelled")
         await chat.pilot.pause(0.2)
         assert "The download of" not in chat.screen
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         chat.app.pulls.jobs.append(PullJob(find(SECOND).spec, "cancelled"))
         await chat.shows(f"The download of {SECOND} was")
 

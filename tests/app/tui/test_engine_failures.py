@@ -35,8 +35,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
             await chat.type("again")
             await chat.noticed("cannot be started: No such file")
             await chat.until(lambda: chat.area.text == "again")
-        await chat.press("enter")
-        await chat.until(lambda: len(chat.answers) == 3)
+        await chat.answered(3, by="enter")
         assert chat.answers[2].text == TEXT and chat.prompts == ["slow", "between answers", "again"]
 
 
@@ -54,11 +53,9 @@ async def test_a_failed_answer_gives_the_prompt_back_behind_up_where_another_is_
         await chat.stream("hold")
         await chat.type("fail")
         chat.app.chat.prompt.fill("next")
-        await chat.press("escape")
-        await chat.noticed("A prompt that waited was not sent. Up brings the text back.")
+        await chat.noticed("A prompt that waited was not sent. Up brings the text back.", by="escape")
         assert chat.area.text == "next"
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "fail")
+        await chat.has("fail", by="up")
 
 
 async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again_and_one_in_use_says_so(
@@ -70,9 +67,7 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
         assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
         await chat.type("/use builtin")
         await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin")
-        await chat.type("/use builtin")
-        await chat.noticed("builtin is in use already.")
+        await chat.noticed("builtin is in use already.", by="/use builtin")
         link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")
-        await chat.type("/use builtin")
-        await chat.shows("● builtin")
+        await chat.shows("● builtin", by="/use builtin")

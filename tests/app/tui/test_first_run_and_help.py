@@ -44,15 +44,13 @@ async def test_the_first_start_explains_the_built_in_pair_is_seen_once_and_what_
         await chat.until(lambda: "models may use" in advice(chat))
         shown = " ".join(str(one.content) for one in chat.app.screen.query(Static))
         assert "ships with the program" in shown and "/welcome shows this again" in shown
-        await chat.press("enter")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="enter")
         assert chat.app.link.pair.name == "builtin"
         await chat.ask("hello")
     async with open_chat(pair="builtin", welcomes=True) as chat:
         await chat.ask("hello")
         assert chat.app.screen is chat.app.chat
-        await chat.type("/welcome")
-        await chat.reached(FirstRunScreen)
+        await chat.reached(FirstRunScreen, by="/welcome")
         text = "tell me about lookup"
         chat.press_at_once(*("space" if letter == " " else letter for letter in text))
         await chat.until(lambda: len(chat.area.text) >= len(text))
@@ -103,8 +101,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
         for columns, chip in ((80, "M4 Pro"), (40, None), (40, "M4 Pro")):
             found = find_chip(chip) if chip else None
             monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda found=found: found)
-            await chat.press("escape")
-            await chat.back_in_chat()
+            await chat.back_in_chat(by="escape")
             await chat.pilot.resize_terminal(columns, 24 if columns == 80 else 20)
             chat.app.runner.welcome()
             screen = await chat.reached(FirstRunScreen)
@@ -120,8 +117,7 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
                 assert " to " in rows[2] and "tok/s drafted" in rows[2]
             else:
                 assert max(map(cell_len, rows)) <= options.content_size.width, "each row is whole"
-        await chat.press("down", "enter")
-        pairs = await chat.reached(PairsScreen)
+        pairs = await chat.reached(PairsScreen, by=("down", "enter"))
         await chat.until(lambda: pairs.chosen is not None and pairs.chosen.name == "smollm2-135m")
 
 
@@ -139,8 +135,7 @@ def test_what_offered_pairs_are_good_for_fits_eighty_columns() -> None:
 
 
 async def helped(chat: Chat, close: str = "escape") -> str:
-    await chat.press("f1")
-    await chat.reached(HelpScreen)
+    await chat.reached(HelpScreen, by="f1")
     await chat.shows("Esc closes this help.")
     shown = chat.screen
     await chat.press(close)
@@ -160,14 +155,12 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
             == 1
         )
         await chat.pilot.resize_terminal(100, 45)
-        await chat.press("f2")
-        await chat.reached(PairsScreen)
+        await chat.reached(PairsScreen, by="f2")
         shown = await helped(chat)
         assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
         assert "Twice: leave" in shown and "Empty the prompt" not in shown
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         for dialog, text in (
             (LineQuestionScreen("The title", "old"), "Leave it as it was"),
             (OwnPairScreen(), "Stop checking and close"),
@@ -178,9 +171,7 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
             assert "While you write" not in shown and "Close this; twice: leave" in shown
             await chat.until(lambda dialog=dialog: chat.app.screen is dialog)
             assert dialog.focused is focused
-            await chat.press("escape")
-            await chat.back_in_chat()
+            await chat.back_in_chat(by="escape")
         assert QuestionScreen.HELP and TotalsScreen.HELP
-        await chat.press("ctrl+p")
-        await chat.reached(CommandPalette)
+        await chat.reached(CommandPalette, by="ctrl+p")
         assert "Enter takes it" in await helped(chat)

@@ -65,8 +65,7 @@ async def test_found_words_are_marked_in_the_list_and_in_the_opened_chat_until_a
     found = "\x1b[4m 日本 **needles** are\n\n`needles` \x02b"
     put(tmp_path, (chat("c1", "A Needle", leaf="a1"), [prompt("p1", "hay"), answer("a1", "p1", found)]))
     async with open_chat(size=(80, 24)) as opened:
-        await opened.type("/sessions")
-        screen = await opened.reached(SessionsScreen)
+        screen = await opened.reached(SessionsScreen, by="/sessions")
         await opened.press("slash", *"needle")
         options = screen.query_one(OptionList)
 

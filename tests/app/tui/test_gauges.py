@@ -104,8 +104,7 @@ async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and
         gauges = chat.app.chat.query_one("#gauges", ItemLine)
         await chat.until(lambda: "1.0/1.0" in str(gauges.content))
         assert chat.app.chat.query_one("Transcript").size.height >= 12
-        await chat.press("escape")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.answered(1, by="escape")
         assert chat.answers[0].text == next(iter(chat.app.state.logs.values())).text
         assert ", 1.00/round" in chat.answers[0].stats
         lines = broken(chat.answers[0].stats, 38)
@@ -118,12 +117,9 @@ async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and
         await chat.type("read")
         await chat.shows("reading 6/6")
         await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
-        await chat.press("escape")
-        await chat.shows("stopped by you before the first token")
+        await chat.shows("stopped by you before the first token", by="escape")
         assert "first token 0" not in chat.screen and "context 10/4096" in chat.screen
         await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "F8 Rounds" not in keys_shown(chat))
-        await chat.press("f8")
-        await chat.noticed("no rounds")
+        await chat.noticed("no rounds", by="f8")
         await chat.type("/new")
-        await chat.press("f7")
-        await chat.shows("stopped by you before the first token", "context ~1/4096")
+        await chat.shows("stopped by you before the first token", "context ~1/4096", by="f7")

@@ -29,8 +29,7 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
     hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters={"BF16": 400_000_000_000})
     async with open_chat(size=(120, 40)) as chat:
         await open_pairs(chat)
-        await chat.press("h")
-        screen = await chat.reached(HubSearchScreen)
+        screen = await chat.reached(HubSearchScreen, by="h")
         await chat.press(*"zzz", "enter")
         await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
         await chat.pilot.resize_terminal(40, 12)

@@ -30,8 +30,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
             await chat.until(lambda expected=expected: keys_shown(chat) == expected)
         await chat.press("escape")
         await chat.until(lambda: bool(chat.answers) and keys_shown(chat) == idle)
-        await chat.press("f1")
-        await chat.reached(HelpScreen)
+        await chat.reached(HelpScreen, by="f1")
         line = chat.app.chat.query_one(KeyLine)
         line.keys = []
         chat.app.chat.refresh_bindings()
@@ -39,8 +38,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         assert any("F4" in text.plain for text, _ in line.keys), (
             "the chat's keys, not those of the help over it"
         )
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         await chat.type("/edit")
         await chat.until(lambda: "Esc Leave edit" in keys_shown(chat))
         assert "Stop" not in keys_shown(chat)
@@ -74,8 +72,7 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.press("tab")
         await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "e Edit" not in keys_shown(chat))
         await chat.press("tab")
-        await chat.press("c")
-        await chat.noticed("This answer is complete.")
+        await chat.noticed("This answer is complete.", by="c")
         await chat.press("r")
         await chat.until(lambda: "← branch" in keys_shown(chat))
         assert "→" not in keys_shown(chat)
@@ -116,19 +113,16 @@ async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_where_i
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(80, 40)) as chat:
-        await chat.press("f6")
-        await chat.reached(SessionsScreen)
+        await chat.reached(SessionsScreen, by="f6")
         await chat.shows("No chats yet.")
         nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
         await chat.until(lambda: keys_shown(chat) == nothing)
         await chat.press("escape")
         await chat.ask("hello")
-        await chat.press("f8")
-        await chat.reached(InspectorScreen)
+        await chat.reached(InspectorScreen, by="f8")
         await chat.until(lambda: "← Earlier → Later" in keys_shown(chat))
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
-        await chat.press("escape", "f6")
-        await chat.reached(SessionsScreen)
+        await chat.reached(SessionsScreen, by=("escape", "f6"))
         await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
         assert "Enter" not in keys_shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
@@ -142,11 +136,9 @@ async def test_another_key_that_stops_leaves_an_edit_too(open_chat: OpenChat, tm
     (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f12'\n")
     async with open_chat() as chat:
         await chat.ask("hello")
-        await chat.type("/edit")
-        await chat.shows("editing: F12 leaves it as it was", "F12 Leave edit")
+        await chat.shows("editing: F12 leaves it as it was", "F12 Leave edit", by="/edit")
         await chat.press("f12")
         await chat.until(lambda: chat.app.state.editing is None)
         await chat.type("hold")
         await chat.until(lambda: "F12 Stop" in keys_shown(chat))
-        await chat.press("f12")
-        await chat.settled()
+        await chat.settled(by="f12")

@@ -31,8 +31,7 @@ async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open
         dialog, given = QuestionScreen("Delete it?", "Delete", "Keep"), []
         opened.app.push_screen(dialog, given.append)
         await opened.reached(QuestionScreen)
-        await opened.press("ctrl+q")
-        await opened.until(lambda: opened.app._exit)
+        await opened.exited(by="ctrl+q")
         assert given == [False]
 
 
@@ -46,16 +45,12 @@ async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_which
         assert opened.area.text == "b"
         await opened.press("ctrl+d", "ctrl+d", "ctrl+d")
         assert opened.area.text == "" and opened.app.screen is opened.app.chat
-        await opened.press("space", "backspace", "ctrl+d")
-        await opened.reached(QuestionScreen)
-        await opened.press("escape", "ctrl+d")
-        await opened.reached(QuestionScreen)
-        await opened.press("ctrl+q")
-        await opened.until(lambda: opened.app._exit)
+        await opened.reached(QuestionScreen, by=("space", "backspace", "ctrl+d"))
+        await opened.reached(QuestionScreen, by=("escape", "ctrl+d"))
+        await opened.exited(by="ctrl+q")
     assert opened.app.unsaved == 2 and opened.app.leaving.rescue == tmp_path / "hello.md"
     async with open_chat() as opened:
-        await opened.press("ctrl+d")
-        await opened.until(lambda: opened.app._exit)
+        await opened.exited(by="ctrl+d")
 
 
 async def test_leaving_with_messages_that_are_not_saved_asks_and_writes_them_to_a_new_file(
@@ -67,16 +62,12 @@ async def test_leaving_with_messages_that_are_not_saved_asks_and_writes_them_to_
         await opened.ask("first chat")
         await opened.press("ctrl+n")
         await opened.ask("second chat")
-        await opened.press("ctrl+q")
-        await opened.reached(QuestionScreen)
+        await opened.reached(QuestionScreen, by="ctrl+q")
         await opened.shows("4 messages could not be saved in")
-        await opened.press("escape")
-        await opened.back_in_chat()
+        await opened.back_in_chat(by="escape")
         assert [file.name for file in tmp_path.glob("*.md")] == ["second-chat.md"]
-        await opened.press("ctrl+q")
-        await opened.reached(QuestionScreen)
-        await opened.press("y")
-        await opened.until(lambda: opened.app._exit)
+        await opened.reached(QuestionScreen, by="ctrl+q")
+        await opened.exited(by="y")
     assert opened.app.leaving.rescue == tmp_path / "second-chat-2.md"
     kept = (tmp_path / "second-chat-2.md").read_text()
     assert (tmp_path / "second-chat.md").read_text() == "mine"
@@ -91,10 +82,8 @@ async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second
         await opened.ask("hello")
         monkeypatch.setattr(opened.app.saved, "_exports", tmp_path / "gone")
         for answer in ("n", "y"):
-            await opened.press("ctrl+q")
-            await opened.shows("2 messages could not be saved in")
-            await opened.press("y")
-            await opened.shows("Leave without the messages?")
+            await opened.shows("2 messages could not be saved in", by="ctrl+q")
+            await opened.shows("Leave without the messages?", by="y")
             await opened.press(answer)
             await opened.until(lambda answer=answer: opened.app._exit == (answer == "y"))
     assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None

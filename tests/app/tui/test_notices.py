@@ -27,8 +27,7 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
 
     monkeypatch.setattr("app.tui.widgets.notices.show_toast", watched)
     async with open_chat((80, 24), toasts=True) as chat:
-        await chat.type("/nonsense")
-        await chat.shows("There is no command /nonsense.")
+        await chat.shows("There is no command /nonsense.", by="/nonsense")
         await chat.type("/nothing")
         await chat.until(lambda: "There is no command /nothing." in chat.screen.splitlines()[1])
         assert seconds[-1] < 10
@@ -46,18 +45,14 @@ async def test_a_toast_does_not_lie_over_the_screen_that_is_opened_next_unless_i
 ) -> None:
     async with open_chat((40, 12), toasts=True) as chat:
         await chat.ask("hello")
-        await chat.type("/log")
-        await chat.shows("The engine's log")
-        await chat.press("f8")
-        await chat.reached(InspectorScreen)
+        await chat.shows("The engine's log", by="/log")
+        await chat.reached(InspectorScreen, by="f8")
         await chat.shows("Answer 1 of 1")
         assert "The engine's log" not in chat.screen
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         chat.app.chat.view.note("A warning.", "warning")
         await chat.shows("A warning.")
-        await chat.press("f2")
-        await chat.reached(PairsScreen)
+        await chat.reached(PairsScreen, by="f2")
         await chat.pilot.pause()
         assert "A warning." in chat.screen
 
@@ -91,8 +86,7 @@ async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_s
         await chat.noticed("Measured what drafting costs here")
         await chat.pilot.pause(0.2)
         assert "Measured" not in chat.screen
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         chat.app.chat.take_pair_event(TuningEnded(skipped=True))
         await chat.shows("Measuring was skipped")
 

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 async def add_own(chat: Chat, target: str, draft: str) -> str:
     """Add an own pair on the screen of pairs; return the final message."""
-    await chat.press("a")
-    screen = await chat.reached(OwnPairScreen)
+    screen = await chat.reached(OwnPairScreen, by="a")
     screen.query_one("#own-target", Input).value = target
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()

@@ -58,8 +58,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         await chat.shows("verified:")
         await chat.press("space")
         await chat.until(lambda: about.scroll_y == 0)
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
 
 
 async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_ask_once(
@@ -121,30 +120,23 @@ async def test_the_question_before_a_download_warns_of_a_full_disk(
 
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
-        await chat.type(f"/use {FIRST}")
-        await chat.noticed(f"/pull {FIRST}")
-        await chat.type("/pull smollm2")
-        await chat.noticed("Did you mean smollm2-1")
-        await chat.type("/use org/name")
-        await chat.noticed("no pair org/name. F2, then a adds one")
-        await chat.type(f"/pull {FIRST}")
-        await chat.noticed("is installed")
+        await chat.noticed(f"/pull {FIRST}", by=f"/use {FIRST}")
+        await chat.noticed("Did you mean smollm2-1", by="/pull smollm2")
+        await chat.noticed("no pair org/name. F2, then a adds one", by="/use org/name")
+        await chat.noticed("is installed", by=f"/pull {FIRST}")
         await chat.type(f"/use {FIRST}")
         await chat.until(lambda: chat.app.link.pair.name == FIRST)
-        await chat.type(f"/remove {FIRST}")
-        await chat.noticed("is in use")
+        await chat.noticed("is in use", by=f"/remove {FIRST}")
         await chat.type("/use builtin")
         await chat.until(lambda: chat.app.link.pair.name == "builtin")
         for key, what in (("n", "stays"), ("y", "MB freed")):
             assert installed(find(FIRST).spec)
-            await chat.type(f"/remove {FIRST}")
-            await chat.reached(QuestionScreen)
+            await chat.reached(QuestionScreen, by=f"/remove {FIRST}")
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
             await chat.press(key)
             await chat.until(lambda what=what: what in chat.notices[-1])
         assert not installed(find(FIRST).spec)
-        await chat.type(f"/remove {SECOND}")
-        await chat.noticed("nothing to remove")
+        await chat.noticed("nothing to remove", by=f"/remove {SECOND}")
 
 
 def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source() -> None:

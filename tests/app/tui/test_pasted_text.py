@@ -22,8 +22,7 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
         await paste(chat, LONG)
         await chat.shows("▤ 100 lines pasted", "Ctrl+S opens pasted text")
         assert chat.area.text == "echo" and chat.app.focused is chat.area
-        await chat.press("enter")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.answered(1, by="enter")
         assert chat.answers[0].text.startswith(f"File pasted text:\n```\n{LONG}```\n\necho|")
         await chat.until(lambda: not chat.app.chat.query_one(AttachmentList).display)
         [prompt, _] = chat.app.state.conversation.path
@@ -32,13 +31,11 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
         await chat.press("backspace")
         assert not chat.app.chat.prompt.attachments and not chat.area.text
         await paste(chat, LONG)
-        await chat.press("enter")
-        await chat.until(lambda: len(chat.answers) == 2)
+        await chat.answered(2, by="enter")
         assert chat.prompts == ["echo", LONG]
         await chat.stream()
         await paste(chat, LONG)
-        await chat.press("ctrl+b")
-        await chat.settled()
+        await chat.settled(by="ctrl+b")
         assert chat.prompts == ["echo", LONG, "slow", LONG]
 
 

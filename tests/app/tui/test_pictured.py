@@ -93,8 +93,7 @@ async def test_a_comparison_with_its_verdict(open_chat: OpenChat) -> None:
 
 async def test_the_pairs_of_a_mac(open_chat: OpenChat) -> None:
     async with open_chat((120, 30)) as chat:
-        await chat.press("f2")
-        screen = await chat.reached(PairsScreen)
+        screen = await chat.reached(PairsScreen, by="f2")
         await chat.until(lambda: all(facts.fit for facts in screen.facts.values()))
         screen.show_list("qwen3-8b")
         await check_picture(chat, "pairs")

@@ -35,8 +35,7 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         chat.area.clear()
         await chat.press("a", "ctrl+j", "b", "shift+enter", "c")
         await chat.until(lambda: chat.area.size.height == 3 and chat.area.text == "a\nb\nc")
-        await chat.press("enter")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.answered(1, by="enter")
         assert chat.prompts[0] == "a\nb\nc"
         await chat.until(lambda: chat.area.text == "" and chat.area.size.height == 1)
         await chat.pilot.click(Answer)
@@ -56,11 +55,9 @@ async def test_before_the_first_prompt_tab_leads_nowhere_and_keys_that_come_toge
 ) -> None:
     keys = (*"teh", "backspace", "backspace", *"he", "left", "left", "O", "home", "N", "end", "!")
     async with open_chat() as chat:
-        await chat.press("tab", *"he", "shift+tab", *"llo")
-        await chat.until(lambda: chat.area.text == "hello")
+        await chat.has("hello", by=("tab", *"he", "shift+tab", *"llo"))
         await chat.noticed("There are no messages yet.")
-        await chat.press("enter")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.answered(1, by="enter")
         await chat.press("tab")
         assert chat.app.focused is chat.app.chat.transcript
         await chat.press("escape")
@@ -87,8 +84,7 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
 
         for width in (120, 80):
             await chat.pilot.resize_terminal(width, 24)
-            await chat.press("slash")
-            await chat.shows("/compare [all|FILE]")
+            await chat.shows("/compare [all|FILE]", by="slash")
             await chat.until(lambda width=width: chat.app.size.width == width and are_whole())
             await chat.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
@@ -96,8 +92,7 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
         await chat.shows(
             "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
         )
-        await chat.press("up")
-        await chat.shows("The last prompt, the default")
+        await chat.shows("The last prompt, the default", by="up")
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
@@ -111,11 +106,9 @@ async def test_a_slash_offers_commands_and_the_pair_s_drafters_and_mistakes_are_
         await chat.until(lambda: menu.is_open)
         await chat.press("down", "down", "enter")
         assert chat.area.text == "/drafter model"
-        await chat.press("+", "enter", "enter")
-        await chat.noticed("Drafter is model+lookup from the next answer on.")
+        await chat.noticed("Drafter is model+lookup from the next answer on.", by=("+", "enter", "enter"))
         assert chat.app.state.settings.options.drafter == "model+lookup"
-        await chat.type("/drafter eagle")
-        await chat.noticed("scripted has no drafter eagle. It has: lookup, model.")
+        await chat.noticed("scripted has no drafter eagle. It has: lookup, model.", by="/drafter eagle")
         assert chat.app.state.settings.options.drafter == "model+lookup"
         chat.area.load_text("/drafter ")
         await chat.press("escape", "enter")
@@ -124,8 +117,7 @@ async def test_a_slash_offers_commands_and_the_pair_s_drafters_and_mistakes_are_
         await chat.press("slash", "d", "r", "a")
         await chat.until(lambda: menu.is_open)
         assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
-        await chat.press("enter")
-        await chat.until(lambda: chat.area.text == "/draft ")
+        await chat.has("/draft ", by="enter")
         await chat.press("o", "f", "f", "enter")
         await chat.until(lambda: not chat.app.state.settings.drafting)
         assert not menu.is_open
@@ -133,25 +125,20 @@ async def test_a_slash_offers_commands_and_the_pair_s_drafters_and_mistakes_are_
         await chat.noticed("ength is 3")
         await chat.type("/length auto")
         await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
-        await chat.type("/temprature 1")
-        await chat.noticed("/temperature")
-        await chat.type("/temperature 99")
-        await chat.noticed("between 0.0001 and 10")
+        await chat.noticed("/temperature", by="/temprature 1")
+        await chat.noticed("between 0.0001 and 10", by="/temperature 99")
         await chat.type("/think")
         await chat.until(lambda: "There is no answer yet." in chat.notices)
         await chat.ask("hello")
         await chat.type("/think")
         await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
-        await chat.type("/sweep lenght=3")
-        await chat.noticed("'lenght=3' is nothing to sweep. Give length=")
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "/sweep lenght=3")
+        await chat.noticed("'lenght=3' is nothing to sweep. Give length=", by="/sweep lenght=3")
+        await chat.has("/sweep lenght=3", by="up")
 
 
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
-        await chat.press("ctrl+p")
-        await chat.reached(CommandPalette)
+        await chat.reached(CommandPalette, by="ctrl+p")
         palette = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: palette.option_count == len(SLASH_COMMANDS))
         shown = [str(option.prompt) for option in palette.options]
@@ -160,8 +147,7 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         await chat.until(lambda: keys_shown(chat) == "Esc Close")
         chat.press_at_once(*"randomness")
         await chat.until(lambda: palette.option_count == 1)
-        await chat.press("enter")
-        await chat.until(lambda: chat.area.text == "/temperature ")
+        await chat.has("/temperature ", by="enter")
 
 
 async def test_at_forty_columns_hints_are_whole_toasts_at_the_top_and_where_it_shrinks_the_cursor_is_seen(
@@ -189,8 +175,7 @@ async def test_at_forty_columns_hints_are_whole_toasts_at_the_top_and_where_it_s
         await chat.until(lambda: toasts.styles.dock == "top")
         await chat.pilot.resize_terminal(40, 24)
         await chat.ask("hello")
-        await chat.type("/edit")
-        await chat.shows("editing: Esc leaves it as it was")
+        await chat.shows("editing: Esc leaves it as it was", by="/edit")
         await chat.press("escape")
         await chat.type("slow")
         await chat.type("waits")
@@ -211,16 +196,12 @@ async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_
             before = chat.app.state.conversation
             await chat.press(key)
             await chat.until(lambda before=before: chat.app.state.conversation is not before)
-            await chat.press("e", "ctrl+j", "h")
-            await chat.until(lambda: chat.area.text == "e\nh")
+            await chat.has("e\nh", by=("e", "ctrl+j", "h"))
             chat.area.clear()
         chat.area.load_text("a text\nof two lines")
-        await chat.press("ctrl+c")
-        await chat.until(lambda: chat.area.text == "")
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "a text\nof two lines")
-        await chat.press("ctrl+c")
-        await chat.until(lambda: chat.area.text == "")
+        await chat.has("", by="ctrl+c")
+        await chat.has("a text\nof two lines", by="up")
+        await chat.has("", by="ctrl+c")
         assert not chat.app._exit, "other keys came between"
         await chat.press("ctrl+c")
         await chat.until(lambda: not chat.app.is_running)

@@ -33,8 +33,7 @@ def log_of(*rounds: DraftRound) -> AnswerLog:
 
 
 async def inspect(chat: Chat) -> InspectorScreen:
-    await chat.press("f8")
-    screen = await chat.reached(InspectorScreen)
+    screen = await chat.reached(InspectorScreen, by="f8")
     await chat.until(lambda: screen.query_one(OptionList).has_focus and screen.chosen is not None)
     return screen
 
@@ -78,24 +77,21 @@ async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_ch
     async with open_chat(size=(100, 24), process=True) as chat:
         await chat.type("read")
         await chat.until(lambda: "F8 Rounds" in keys_shown(chat))
-        await chat.press("f8")
-        screen = await chat.reached(InspectorScreen)
+        screen = await chat.reached(InspectorScreen, by="f8")
         pid = chat.app.link.client.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await chat.until(lambda: not chat.app.chat.state.logs)
         await chat.pilot.pause(0.3)
         assert chat.app.screen is screen
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
 
 
 async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_and_to_the_next_answer(
     open_chat: OpenChat,
 ) -> None:
     async with open_chat(size=(80, 20)) as chat:
-        await chat.press("f8")
-        await chat.noticed("no rounds")
+        await chat.noticed("no rounds", by="f8")
         await chat.type("slow")
         await chat.type("hello")  # waits for its turn
         await chat.until(lambda: any(len(log.rounds) > 2 for log in chat.app.state.logs.values()))
@@ -138,8 +134,7 @@ async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_i
         await chat.until(lambda: screen.chosen is not None and screen.chosen.drafted == (" what the draft",))
         assert all(widget.size.width <= 40 for widget in screen.query("*"))
         await chat.press("escape")
-        await chat.type("/stats")
-        await chat.reached(TotalsScreen)
+        await chat.reached(TotalsScreen, by="/stats")
         await chat.shows("3 of 3 (100%)", "In Latin.")
         long = replace(drafted(0), drafted=(" a",) * 13)
         logs = [log_of(plain(0.02), drafted(0), long)]
@@ -151,11 +146,9 @@ async def test_the_rounds_shown_first_are_those_of_the_branch_in_view(open_chat:
     async with open_chat() as chat:
         await chat.type("/temperature 0.5")
         await chat.ask("hello")
-        await chat.press("tab", "r")
-        await chat.shows("‹2/2›")
+        await chat.shows("‹2/2›", by=("tab", "r"))
         await chat.settled()
-        await chat.press("left")
-        await chat.shows("‹1/2›")
+        await chat.shows("‹1/2›", by="left")
         screen = await inspect(chat)
         assert "Answer 1 of 2" in str(screen.query_one("#rounds-title", Static).content)
 

@@ -89,8 +89,7 @@ async def test_a_resumed_chat_s_own_seed_is_still_shown_and_kept(open_chat: Open
         await opened.type("/seed 7")
         await opened.ask("hello")
     async with open_chat() as opened:
-        await opened.type("/resume last")
-        await opened.shows("seed 7")
+        await opened.shows("seed 7", by="/resume last")
         await opened.type("/new keep")
         await opened.until(lambda: texts(opened) == [])
         assert opened.app.state.settings.options.seed == 7
@@ -119,11 +118,9 @@ async def test_an_answer_is_on_disk_while_it_grows_not_read_from_there_and_leavi
         message = saved(tmp_path)[0][1][1]
         assert message.text.startswith("The target") and message.facts is not None
         assert message.facts.finish is None
-        await opened.type(f"/resume {opened.app.state.conversation.chat.id}")
-        await opened.noticed("is open already")
+        await opened.noticed("is open already", by=f"/resume {opened.app.state.conversation.chat.id}")
         monkeypatch.setattr("app.tui.screens.chat.HAND_OVER_SECONDS", 3600)
-        await opened.press("ctrl+q")
-        await opened.until(lambda: opened.app._exit)
+        await opened.exited(by="ctrl+q")
     assert opened.app.state.running is not None
     assert saved(tmp_path)[0][1][1].text == opened.app.state.running.log.text
 
@@ -156,25 +153,20 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
     async with open_chat() as opened:
         await opened.ask("hello")
         for name in ("hello.md", "hello-2.md"):
-            await opened.type("/export")
-            await opened.noticed(f"Written to {exports / name}.")
-        await opened.type("/export md some.txt")
-        await opened.noticed(f"Written to {here / 'some.txt'}.")
+            await opened.noticed(f"Written to {exports / name}.", by="/export")
+        await opened.noticed(f"Written to {here / 'some.txt'}.", by="/export md some.txt")
         await opened.type("/export gone/x.md")
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
-        await opened.type("/export /dev/null")
-        await opened.noticed("/dev/null is no plain file")
+        await opened.noticed("/dev/null is no plain file", by="/export /dev/null")
         assert opened.app.chat.view.notices.kept[-1].kind == "mistake"
         await opened.type(f"/export {'x' * 300}.md")
         await opened.until(lambda: "File name too long" in opened.notices[-1])
         (here / "mine.md").write_text("mine")
         for key, outcome in (("n", "mine.md is as it was"), ("y", f"Written to {here / 'mine.md'}")):
             assert (here / "mine.md").read_text() == "mine"
-            await opened.type("/export mine.md")
-            await opened.reached(QuestionScreen)
+            await opened.reached(QuestionScreen, by="/export mine.md")
             await opened.shows("mine.md is there. Replace it?")
-            await opened.press(key)
-            await opened.noticed(outcome)
+            await opened.noticed(outcome, by=key)
         assert (here / "mine.md").read_text().startswith("# hello")
     assert sorted(file.name for file in exports.iterdir()) == ["hello-2.md", "hello.md"]
     assert sorted(file.name for file in here.iterdir()) == ["mine.md", "some.txt"]
@@ -192,8 +184,7 @@ async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_t
         await opened.ask("echo")
         first = seed()
         await opened.type("/temperature 1.2")
-        await opened.type("/system Be brief.")
-        await opened.shows("temp 1.2 · instructions")
+        await opened.shows("temp 1.2 · instructions", by="/system Be brief.")
         await opened.type("/new keep")
         await opened.until(lambda: texts(opened) == [])
         assert "temp 1.2 · instructions" in opened.screen
@@ -254,22 +245,17 @@ async def test_an_empty_chat_offers_the_chat_that_f7_opens_and_a_deleted_one_com
     async with open_chat() as opened:
         await opened.shows("F7 goes on with 'Old'")
         await opened.ask("hello")
-        await opened.press("ctrl+n")
-        await opened.shows("F7 goes on with 'hello'")
+        await opened.shows("F7 goes on with 'hello'", by="ctrl+n")
         await opened.press("f7")
         await opened.until(lambda: texts(opened) == ["hello", TEXT])
-        await opened.type("/delete")
-        await opened.shows("F7 goes on with 'Old'")
+        await opened.shows("F7 goes on with 'Old'", by="/delete")
         assert texts(opened) == [] and [one.id for one, _ in saved(tmp_path)] == ["c1"]
-        await opened.type("/undo")
-        await opened.noticed("'hello' is back.")
+        await opened.noticed("'hello' is back.", by="/undo")
         await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 2)
-        await opened.type("/delete")
-        await opened.shows("F7 goes on with 'Old'")
+        await opened.shows("F7 goes on with 'Old'", by="/delete")
         await opened.press("f7")
         await opened.until(lambda: texts(opened)[:1] == ["one"])
-        await opened.type("/delete")
-        await opened.noticed("Deleted 'Old'")
+        await opened.noticed("Deleted 'Old'", by="/delete")
         await opened.until(lambda: "F7 goes on" not in opened.screen)
 
 

@@ -26,8 +26,7 @@ from tests.app.tui.test_transcript import long_chat
 
 
 async def open_list(opened: OpenedChat) -> SessionsScreen:
-    await opened.press("f6")
-    return await opened.reached(SessionsScreen)
+    return await opened.reached(SessionsScreen, by="f6")
 
 
 async def test_a_pair_with_a_wide_name_cuts_no_time_off(open_chat: OpenChat, tmp_path: Path) -> None:
@@ -76,8 +75,7 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         await opened.press("escape")
         await opened.until(lambda: len(screen.rows) == 2)
         assert opened.app.screen is screen, "Esc empties the search first"
-        await opened.press("down", "enter")
-        await opened.back_in_chat()
+        await opened.back_in_chat(by=("down", "enter"))
         await opened.until(lambda: len(texts(opened)) == 2)
         assert opened.app.state.conversation.chat.id == "c1"
     exported = json.loads((tmp_path / "x.json").read_text())
@@ -112,8 +110,7 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
         await opened.until(lambda: len(screen.rows) == 4)
         await opened.press("u")
         await opened.until(lambda: len(screen.rows) == 5)
-        await opened.press("u")
-        await opened.shows("Nothing was deleted")
+        await opened.shows("Nothing was deleted", by="u")
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
         assert opened.app.screen is screen
@@ -170,8 +167,7 @@ async def open_hit(opened: OpenedChat, words: str) -> None:
     await opened.press("slash")
     opened.press_at_once(*words)
     await opened.until(lambda: len(screen.rows) == 1 and screen.rows[0].hit is not None)
-    await opened.press("enter", "enter")
-    await opened.back_in_chat()
+    await opened.back_in_chat(by=("enter", "enter"))
 
 
 async def test_a_hit_opens_the_chat_at_the_message_that_was_found_also_by_keys_that_are_read_together(
@@ -226,8 +222,7 @@ async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(
         found.set()
         question = await opened.reached(LineQuestionScreen)
         assert question.query_one(Input).value == "Chat 1"
-        await opened.press("escape", "enter")
-        await opened.back_in_chat()
+        await opened.back_in_chat(by=("escape", "enter"))
         await opened.shows("word1")
 
 

@@ -58,8 +58,7 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
         await chat.shows("2.00x faster")
         assert is_whole(chat)
         await press("escape")
-        await chat.type("/comparisons")
-        await chat.reached(ComparisonsScreen)
+        await chat.reached(ComparisonsScreen, by="/comparisons")
         await chat.until(lambda: has_rows(chat))
         await press("escape", "f6")
         screen = await chat.reached(SessionsScreen)
@@ -71,15 +70,12 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
 async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 10)) as chat:
         await chat.ask("hello")
-        await chat.press("f5")
-        await chat.shows("2.00x faster")
+        await chat.shows("2.00x faster", by="f5")
         await chat.press("escape")
         await chat.pilot.resize_terminal(20, 5)
-        await chat.type("/comparisons")
-        await chat.reached(ComparisonsScreen)
+        await chat.reached(ComparisonsScreen, by="/comparisons")
         await chat.until(lambda: chat.app.screen.query_one(OptionList).content_size.height == 1)
-        await chat.press("escape", "f6")
-        await chat.reached(SessionsScreen)
+        await chat.reached(SessionsScreen, by=("escape", "f6"))
         await chat.until(lambda: "hello" in chat.screen)
 
 
@@ -99,15 +95,12 @@ async def test_marks_are_explained_where_there_is_room_and_take_no_line_of_a_low
 async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.ask("a title of twenty-two")
-        await chat.press("f6")
-        await chat.reached(SessionsScreen)
+        await chat.reached(SessionsScreen, by="f6")
         await chat.until(lambda: list_width(chat) == 40 and "a title of twenty-two" in chat.screen)
-        await chat.press("escape", "f2")
-        await chat.reached(PairsScreen)
+        await chat.reached(PairsScreen, by=("escape", "f2"))
         await chat.press("slash")
         await chat.until(lambda: chat.app.screen.query_one(Input).display and list_width(chat) == 40)
-        await chat.press("escape", "a")
-        await chat.reached(OwnPairScreen)
+        await chat.reached(OwnPairScreen, by=("escape", "a"))
         await chat.shows("left empty, one that fits")
         await chat.push(LineQuestionScreen("The title", LONG))
         await chat.shows("for two lines")
@@ -133,8 +126,7 @@ async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_ma
     async with open_chat(size=(120, 24)) as chat:
         await chat.press("f1")
         await chat.pilot.resize_terminal(20, 6)
-        await chat.press("escape")
-        await chat.back_in_chat()
+        await chat.back_in_chat(by="escape")
         await chat.pilot.resize_terminal(60, 12)
         await chat.shows("Ask something.")
         await chat.pilot.resize_terminal(200, 24)
@@ -159,8 +151,7 @@ async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_
     async with open_chat(size=(40, 12), toasts=True) as chat:
         await chat.shows("F1 help · Enter sends · Ctrl+J newline")
         await chat.ask(LONG)
-        await chat.press("ctrl+n")
-        await chat.shows("F7 goes on with", "F6 lists all")
+        await chat.shows("F7 goes on with", "F6 lists all", by="ctrl+n")
         died = "The engine process was ended by SIGKILL. It may lack memory: choose a smaller pair"
         chat.app.chat.view.note(f"{died} or close other programs. {STARTS_AGAIN}", "error")
         await chat.shows("SIGKILL", "starts it again.", "/ for commands")
@@ -170,5 +161,4 @@ async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_
         await chat.until(lambda: bool(question.query("Toast")))
         await chat.pilot.pause(0.1)
         assert "│  May the file be replaced? May the   │" in chat.screen
-        await chat.press("escape")
-        await chat.shows("It went wrong")
+        await chat.shows("It went wrong", by="escape")

@@ -42,8 +42,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.press("escape")
         for name in ("0", "9"):  # the one after it in the list, and the one before
             store.keep(replace(record, name=name))
-        await chat.type("/comparisons")
-        await chat.reached(ComparisonsScreen)
+        await chat.reached(ComparisonsScreen, by="/comparisons")
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 3)
         await chat.press("down")

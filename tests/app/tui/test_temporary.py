@@ -22,14 +22,12 @@ async def test_nothing_of_a_temporary_chat_is_written(
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
     async with open_chat(size=(80, 24)) as opened:
         await opened.ask("hello")
-        await opened.press("f10")
-        await opened.noticed("This chat is not kept")
+        await opened.noticed("This chat is not kept", by="f10")
         await opened.shows("not kept")
         await opened.type("/system s3cr3t")
         await opened.ask("echo s3cr3t")
         await compared(opened)
-        await opened.press("escape")
-        await opened.back_in_chat()
+        await opened.back_in_chat(by="escape")
         await opened.type("/regenerate")
         await opened.until(lambda: len(opened.app.state.conversation.tree) == 3)
         await opened.settled()
@@ -52,8 +50,7 @@ async def test_nothing_of_a_temporary_chat_is_written(
         await opened.press("f10")
         opened.area.load_text("s3cr3t half")
         await opened.pilot.pause(0.1)
-        await opened.press("ctrl+q")
-        await opened.until(lambda: opened.app._exit)
+        await opened.exited(by="ctrl+q")
     assert [chat.title for chat, _ in saved(tmp_path)] == ["hello"]
     assert on_disk(tmp_path) == []
 
@@ -67,9 +64,7 @@ async def test_a_temporary_chat_is_exported_where_it_is_asked_for_and_needs_no_d
         async with open_chat(is_kept=False) as opened:
             await opened.shows("not kept")
             await opened.ask("s3cr3t")
-            await opened.type("/export")
-            await opened.noticed("Written to")
-            await opened.press("ctrl+q")
-            await opened.until(lambda: opened.app._exit)
+            await opened.noticed("Written to", by="/export")
+            await opened.exited(by="ctrl+q")
     assert opened.app.unsaved == 0 and not home.exists()
     assert on_disk(tmp_path) == [tmp_path / "s3cr3t.md"]

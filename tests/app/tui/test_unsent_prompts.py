@@ -37,12 +37,10 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
     async with open_chat(size=(80, 24)) as chat:
         await offered(chat)
         assert not chat.area.text and MARK not in chat.notices, "this is another chat"
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "half")
+        await chat.has("half", by="up")
         await chat.press("down")
         await chat.until(lambda: not chat.area.text)
-        await chat.press(*"new", "f7")
-        await chat.until(lambda: len(chat.answers) == 1)
+        await chat.answered(1, by=(*"new", "f7"))
         await chat.pilot.pause()
         assert chat.area.text == "new" and MARK not in chat.notices
         await chat.press("ctrl+c")
@@ -51,8 +49,7 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
         await chat.press("f7")
         await chat.until(lambda: chat.area.text == "half" and MARK in chat.notices)
         assert chat.app.state.running is None and len(chat.answers) == 1
-        await chat.press("x", "enter")
-        await chat.until(lambda: len(chat.answers) == 2)
+        await chat.answered(2, by=("x", "enter"))
         chat.app.exit()
     history = History(tmp_path / "history.db")
     assert unsent(history, chat.app.state.conversation.chat.id) == [], "once is enough"
@@ -72,10 +69,8 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_a
         chat.app.exit()
     async with open_chat() as chat:
         await chat.until(lambda: chat.area.text == "begun" and MARK in chat.notices)
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "hello")
-        await chat.press("ctrl+c", "f7")
-        await chat.until(lambda: bool(chat.answers))
+        await chat.has("hello", by="up")
+        await chat.answered(1, by=("ctrl+c", "f7"))
         await chat.type(f"/attach {file}")
         await chat.until(lambda: bool(files(chat)))
         chat.app.exit()
@@ -116,8 +111,7 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
     async with open_chat() as chat:
         await resume(chat)
         await chat.until(lambda: chat.area.text == "half" and f"{MARK} Up brings 1 more." in chat.notices)
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "waits")
+        await chat.has("waits", by="up")
         left = {file.name for file in (tmp_path / "unsent").iterdir()}
         assert not left & {"killed.json", "broken.json"}
 
@@ -139,8 +133,7 @@ async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_th
         for text in ("last", "none", "first"):
             await chat.press("up")
             await chat.until(lambda text=text: chat.area.text.startswith(text))
-        await chat.press("ctrl+c", "f7")
-        await chat.noticed(f"{MARK} Up brings 2 more.")
+        await chat.noticed(f"{MARK} Up brings 2 more.", by=("ctrl+c", "f7"))
         for keys, text, expected in (
             ((), "last", ["two.md"]),
             (("up",), "none", []),
@@ -169,11 +162,9 @@ async def test_prompts_left_behind_in_another_chat_come_back_with_their_files(
         await chat.noticed("A prompt that waited was not sent. Up brings the text back, with its files")
         await chat.press("up")
         await chat.until(lambda: chat.area.text == "echo first" and files(chat) == ["one.md"])
-        await chat.press("enter")
-        await chat.until(lambda: len(chat.answers) == 1)
+        await chat.answered(1, by="enter")
         assert "its text" in chat.answers[0].text
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "echo first")
+        await chat.has("echo first", by="up")
         assert not files(chat), "sent once, it is a prompt like any other"
 
 
