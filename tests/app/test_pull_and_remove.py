@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.app.run_command import Cli
 from tests.models.conftest import own_home, read_tokenizers_quickly
 from tests.models.hub_server import HostedModel, HubServer
 from tests.models.tiny_models import files_of, make_pair
+from tests.waiting import until
 
 PAIR = ["--target", "org/target", "--draft", "org/draft"]
 
@@ -62,9 +62,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     assert "mlx-spec pull --target org/target --draft org/draft" in run(*generate, code=2).err
 
 
-def test_a_disk_that_is_full_is_told_by_the_pull_alone(
-    hub: HubServer, monkeypatch: pytest.MonkeyPatch, run: Cli
-) -> None:
+def test_a_full_disk_is_told_by_pull_alone(hub: HubServer, monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
     monkeypatch.setattr("models.speed.machine._memory", lambda: (10**12, True))
     monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 0)
     assert "of disk are free" in fit(find("smollm2-1.7b")).why
@@ -89,9 +87,7 @@ def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
 
 
 @pytest.mark.usefixtures("quick_tokenizers")
-def test_a_hub_that_fails_is_exit_code_3_and_a_repository_that_is_not_there_2(
-    hub: HubServer, run: Cli
-) -> None:
+def test_a_hub_that_fails_is_exit_code_3_and_a_missing_repository_2(hub: HubServer, run: Cli) -> None:
     assert "org/absent" in run("pull --target org/absent --draft none", code=2).err
     hub.status = 503
     err = run("pull", *PAIR, code=3).err
@@ -112,10 +108,7 @@ def test_ctrl_c_stops_a_pull_with_exit_code_130(hub: HubServer, run: Cli) -> Non
     ended = threading.Event()
 
     def press() -> None:
-        deadline = time.monotonic() + 60
-        while not any(name.endswith("safetensors") for name in hub.downloads()):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: any(name.endswith("safetensors") for name in hub.downloads()))
         os.kill(os.getpid(), signal.SIGINT)
         ended.wait(20)
         hub.stall_after.clear()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,30 +11,25 @@ import pytest
 
 from models.child import ChildDied, ask_child
 from models.errors import BrokenFiles
+from tests.waiting import until
 
 SLEEPS = "open(folder + '/pid', 'w').write(str(os.getpid()))\nsend('begun')\ntime.sleep(60)\n"
 
 
 def child(folder: Path, body: str) -> Sequence[str]:
     script = folder / "child.py"
-    script.write_text(
-        "import os, sys, time\nfrom models.child import asked\n(folder,), send = asked()\n" + body
-    )
+    begin = "import os, sys, time\nfrom models.child import asked\n(folder,), send = asked()\n"
+    script.write_text(begin + body)
     return sys.executable, str(script)
 
 
 def is_gone(pid: int) -> bool:
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True)
-        if state.stdout.startswith("Z"):  # it has ended, but was not waited for
-            return True
-        time.sleep(0.05)
-    return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True)
+    return state.stdout.startswith("Z")  # it has ended, but was not waited for
 
 
 def values(folder: Path, body: str) -> list[object]:
@@ -44,10 +38,8 @@ def values(folder: Path, body: str) -> list[object]:
 
 
 def test_values_arrive_whatever_is_printed_and_an_error_is_raised_as_it_was_sent(tmp_path: Path) -> None:
-    assert values(tmp_path, "print('noise')\nsend(1)\nsend({'a': (2, folder)})\n") == [
-        1,
-        {"a": (2, str(tmp_path))},
-    ]
+    sent = values(tmp_path, "print('noise')\nsend(1)\nsend({'a': (2, folder)})\n")
+    assert sent == [1, {"a": (2, str(tmp_path))}]
     broken = "from models.errors import BrokenFiles\nfrom pathlib import Path\n"
     with pytest.raises(BrokenFiles, match="cut") as raised:
         values(tmp_path, f"{broken}send(BrokenFiles('cut', Path('a')))\n")
@@ -66,18 +58,15 @@ def test_a_child_ends_when_nobody_listens_any_more(tmp_path: Path) -> None:
     with pytest.raises(KeyError) as kept, ask_child(child(tmp_path, SLEEPS), str(tmp_path)) as sent:
         assert next(value for value in sent if value) == "begun"
         raise KeyError
-    assert is_gone(int((tmp_path / "pid").read_text())), f"though {kept} holds its frames"
+    until(lambda: is_gone(int((tmp_path / "pid").read_text())))
+    assert kept, "it held the frames meanwhile"
 
 
 def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     command = child(tmp_path, SLEEPS)
-    parent = (
-        f"from models.child import ask_child\nwith ask_child({command!r}, {str(tmp_path)!r}) as m: list(m)"
-    )
+    begin = "from models.child import ask_child"
+    parent = f"{begin}\nwith ask_child({command!r}, {str(tmp_path)!r}) as m: list(m)"
     with subprocess.Popen([sys.executable, "-c", parent]) as process:
-        until = time.monotonic() + 20
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         process.kill()
-    assert is_gone(int((tmp_path / "pid").read_text()))
+    until(lambda: is_gone(int((tmp_path / "pid").read_text())))

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from app.history.store import History
 from app.shell.errors import MachineFailed
 from tests.app.history.some_chat import answer, branching, chat, prompt
 from tests.app.read_only import read_only
+from tests.waiting import until
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
@@ -38,13 +38,6 @@ while True:
 
 def nothing(news: News) -> None:
     raise AssertionError(news)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def read(path: Path) -> list[ChatMessage]:
@@ -73,9 +66,7 @@ def test_what_was_put_is_there_for_the_next_question_and_after_closing(tmp_path:
     assert len(read(path)) == 6
 
 
-def test_a_growing_answer_is_written_now_and_then_not_every_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_growing_answer_is_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.history.saving.SAVE_SECONDS", 0.1)
     saving = HistoryThread(tmp_path / "history.db", nothing)
     saves: list[str] = []
@@ -107,9 +98,7 @@ def test_a_program_killed_while_it_writes_keeps_what_it_saved_as_it_went(tmp_pat
     assert put_at(path) >= kept and read(path)[-1].text.endswith(" word")
 
 
-def test_trouble_is_reported_once_and_what_waited_is_written_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_is_told_once_what_waited_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that may not grow stands for a full disk: the system refuses to write."""
     monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
     news: list[News] = []
@@ -141,9 +130,7 @@ def test_closing_with_a_full_database_returns_how_much_could_not_be_written(tmp_
     assert [one.kind for one in news] == ["failed"] and "full" in news[0].text
 
 
-def test_a_file_that_cannot_be_opened_is_not_reported_as_saved_again_with_nothing_to_save(
-    tmp_path: Path,
-) -> None:
+def test_an_unopened_file_is_not_reported_as_saved_again_with_nothing_to_save(tmp_path: Path) -> None:
     (tmp_path / "history.db").mkdir()
     news: list[News] = []
     saving = HistoryThread(tmp_path / "history.db", news.append)
@@ -154,9 +141,7 @@ def test_a_file_that_cannot_be_opened_is_not_reported_as_saved_again_with_nothin
     saving.close()
 
 
-def test_a_history_that_may_only_be_read_is_read_and_written_once_it_may_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_history_is_read_and_saved_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
     path, news = tmp_path / "history.db", list[News]()
     History(path).close()
@@ -176,9 +161,7 @@ def test_a_history_that_may_only_be_read_is_read_and_written_once_it_may_be(
 
 
 @pytest.mark.parametrize("what", ["moved", "removed", "broken"])
-def test_a_file_lost_while_it_is_open_is_noticed_and_a_new_one_has_what_is_in_view(
-    tmp_path: Path, what: str
-) -> None:
+def test_a_file_lost_while_open_is_noticed_and_a_new_one_has_all_in_view(tmp_path: Path, what: str) -> None:
     path = tmp_path / "history.db"
     news: list[News] = []
 

@@ -1,26 +1,15 @@
 """The whole program in a real terminal with the built-in pair. Run by `make slow` and by .ci/run."""
 
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.app.tui.terminal import LONG, PATIENCE_SECONDS, Terminal, pids_of, saved
+from tests.app.tui.terminal import LONG, Terminal, pids_of, saved
 from tests.app.tui.test_saved_chats import saved as chats
+from tests.waiting import until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
-]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
 
 def test_type_stream_stop_compare_and_quit(terminal: Terminal) -> None:
@@ -28,12 +17,9 @@ def test_type_stream_stop_compare_and_quit(terminal: Terminal) -> None:
     terminal.send("What is speculative decoding?")
     terminal.wait_for("first token")
     terminal.stream()
-    terminal.press("Escape")
-    terminal.wait_for("stopped by")
-    terminal.press("F5")
-    terminal.wait_for("same text")
-    terminal.press("Escape")
-    terminal.wait_for("● builtin")
+    terminal.wait_for("stopped by", by="Escape")
+    terminal.wait_for("same text", by="F5")
+    terminal.wait_for("● builtin", by="Escape")
     terminal.quit_app()
     assert pids_of(terminal.home) == {}
     texts = [message["text"] for message in saved(terminal.home)]
@@ -47,8 +33,7 @@ def test_a_pasted_text_with_control_characters_stays_in_the_prompt(terminal: Ter
     terminal.wait_for("esc ␛[31m red", "line 2")
     terminal.paste("x\x1b" * 3000)
     terminal.wait_for("▤ 6,000 characters pasted")
-    terminal.press("C-s")
-    terminal.wait_for("x␛x␛", gone="▤")
+    terminal.wait_for("x␛x␛", gone="▤", by="C-s")
     assert "first token" not in terminal.screen() and "queued" not in terminal.screen()
     terminal.quit_app()
 
@@ -57,12 +42,9 @@ def test_a_first_prompt_typed_in_one_go_is_sent_whole(terminal: Terminal) -> Non
     terminal.start_app(first=True)
     terminal.type("tell me about lookup")
     terminal.wait_for("│ tell me about lookup")
-    terminal.press("F2")
-    terminal.wait_for("Enter uses a pair")
-    terminal.press("Enter")
-    terminal.wait_for("│ tell me about lookup", gone="Enter uses a pair")
-    terminal.press("Enter")
-    terminal.wait_for("█ tell me about lookup", "first token", gone="│ tell me about lookup")
+    terminal.wait_for("Enter uses a pair", by="F2")
+    terminal.wait_for("│ tell me about lookup", gone="Enter uses a pair", by="Enter")
+    terminal.wait_for("█ tell me about lookup", "first token", gone="│ tell me about lookup", by="Enter")
     terminal.quit_app()
     assert [message["text"] for message in saved(terminal.home)][0] == "tell me about lookup"
 
@@ -70,11 +52,7 @@ def test_a_first_prompt_typed_in_one_go_is_sent_whole(terminal: Terminal) -> Non
 def test_a_closed_terminal_ends_everything_and_keeps_the_answer(terminal: Terminal) -> None:
     terminal.start_app("--max-tokens", "2000")
     terminal.stream()
-    until(
-        lambda: any(
-            len(message.text) > 10 for _, messages in chats(terminal.home) for message in messages[1:]
-        )
-    )
+    until(lambda: any(len(each.text) > 10 for _, messages in chats(terminal.home) for each in messages[1:]))
     assert len(pids_of(terminal.home)) == 2
     terminal.close()
     until(lambda: not pids_of(terminal.home))
@@ -86,16 +64,14 @@ def test_suspending_resuming_and_resizing_lose_nothing(terminal: Terminal) -> No
     terminal.start_app()
     terminal.send("What is a draft?")
     terminal.wait_for("first token")
-    terminal.press("C-z")
-    terminal.wait_for("Stopped", gone="● builtin")
+    terminal.wait_for("Stopped", gone="● builtin", by="C-z")
     terminal.send("fg")
     terminal.wait_for("What is a draft?", "first token", "● builtin")
     terminal.send(LONG)
     for width, height in ((40, 20), (80, 24), (120, 40)):
         terminal.resize(width, height)
         terminal.wait_for("● builtin")
-    terminal.press("C-q")
-    terminal.wait_for("$", gone="● builtin")
+    terminal.wait_for("$", gone="● builtin", by="C-q")
     terminal.send("echo it ended with code $?")
     terminal.wait_for("it ended with code 0")
     assert [message["text"] for message in saved(terminal.home)][:3:2] == ["What is a draft?", LONG]
