@@ -134,7 +134,7 @@ def check_config(config: dict[str, Any], where: str) -> None:
 
 def _check_values(config: dict[str, Any], where: str) -> None:
     for key in ("quantization", "quantization_config", "text_config", "rope_scaling"):
-        if not isinstance((value := config.get(key)) or {}, dict):
+        if not isinstance(value := config.get(key), dict | None):
             raise BadChoice(f"config.json of {where} has a {key} that is no object: {json.dumps(value)}.")
     bits = (config.get("quantization") or {}).get("bits", 1)
     if type(bits) is not int or bits < 1:

@@ -127,7 +127,9 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         ({"quantization": {"bits": "4"}}, 'weights of "4" bits'),
         ({"quantization": {"bits": True}}, "weights of true bits"),
         ({"quantization_config": True}, "quantization_config that is no object: true"),
+        ({"quantization_config": []}, r"quantization_config that is no object: \[\]"),
         ({"text_config": [1]}, r"text_config that is no object: \[1\]"),
+        ({"rope_scaling": False}, "rope_scaling that is no object: false"),
         ({"rope_scaling": 2.0}, r"rope_scaling that is no object: 2\.0"),
     ],
 )
