@@ -2,6 +2,7 @@
 
 import os
 import queue
+import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,6 +51,7 @@ class ServerClient:
             raise BadInput(
                 f"--server is {url or 'empty'}; it must be an address like http://localhost:8080."
             ) from None
+        self.url = re.sub(r"//.*@", "//***@", self.url)  # shown from here on, without a password
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
 

@@ -184,3 +184,11 @@ def test_what_is_sent_as_the_chat_closes_leaves_no_traceback(
         for thread in set(threading.enumerate()) - before:
             thread.join(10)
     assert not raised
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    client = ServerClient("http://me:secret@127.0.0.1:9/v1")
+    with pytest.raises(BadInput, match=r"No server answers at http://\*\*\*@127\.0\.0\.1:9 ") as refused:
+        client.pair_name()
+    assert "secret" not in str(refused.value) + client.url
+    client.close()
