@@ -119,10 +119,7 @@ def _kinds(inner: Config, flat: Config, count: int) -> tuple[tuple[int | None, .
 
 def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, ...]:
     """Layers of the target whose outputs are read; speculators names the layers they are inputs of."""
-    if SPECULATORS in config:
-        key, shift = "aux_hidden_state_layer_ids", 1
-    else:
-        key, shift = "target_layer_ids", 0
+    key, shift = ("aux_hidden_state_layer_ids", 1) if SPECULATORS in config else ("target_layer_ids", 0)
     found = flat.get(key)
     if found in (None, []):  # as z-lab's code has it
         steps = max(1, count - 1)

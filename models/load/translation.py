@@ -59,11 +59,8 @@ class Translation:
         self.fertility = len(self.draft.nearest(USUAL)) / len(usual)
         self.known = sum(token in seen for token in usual) / len(usual)
         """Share of the target's tokens of `USUAL` that are shared."""
-
-    @property
-    def by_vocabulary(self) -> bool:
+        self.by_vocabulary = self.known >= MOSTLY
         """Whether the draft model drafts within the shared vocabulary; else its text is translated."""
-        return self.known >= MOSTLY
 
     def transcript(self) -> "Words":
         return Words(self)

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,9 @@ def name_own(spec: PairSpec) -> PairSpec:
     for pair in pairs.values():
         if (pair.target, pair.draft) == (spec.target, spec.draft):
             raise BadSource(f"That is the pair {pair.name}, which is known already.")
-    base = name = Path(spec.target.repo).name.lower()
-    numbers = count(2)
-    while name in pairs:
-        name = f"{base}-{next(numbers)}"
-    return PairSpec(name, spec.target, spec.draft)
+    base = Path(spec.target.repo).name.lower()
+    names = chain([base], (f"{base}-{number}" for number in count(2)))
+    return PairSpec(next(name for name in names if name not in pairs), spec.target, spec.draft)
 
 
 def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
