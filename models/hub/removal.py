@@ -53,7 +53,7 @@ def remove(spec: PairSpec) -> Removal:
     plan = plan_removal(spec)
     hub = [source for source in plan.deleted if not source.is_local]
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
-    layers = _taken(spec, plan.deleted)
+    layers = taken_mtp(spec) if spec.draft in plan.deleted else None
     try:
         # File contents first: after a crash the rest is still found, and removed the next time.
         for file in sorted(_files_of(spec, plan.deleted), key=Path.is_symlink):
@@ -85,15 +85,10 @@ def _delete(repository: Path, snapshot: Path) -> None:
         repository.unlink(missing_ok=True)  # a link, to another disk
 
 
-def _taken(spec: PairSpec, deleted: Sequence[Source]) -> Path | None:
-    """The folder of MTP layers that were extracted from the draft, if it is deleted."""
-    return taken_mtp(spec) if spec.draft in deleted else None
-
-
 def _files_of(spec: PairSpec, sources: Sequence[Source]) -> set[Path]:
     """The files that are deleted with these models of a pair."""
     packaged = {Path(source.repo) for source in sources if source.is_local}
-    if layers := _taken(spec, sources):
+    if spec.draft in sources and (layers := taken_mtp(spec)):
         packaged |= {*layers.iterdir()}
     return packaged | _files_only_of([source for source in sources if not source.is_local])
 
