@@ -77,8 +77,6 @@ class ServerClient:
             case protocol.Explain(number):
                 message = f"Differences are only explained on the machine that runs the model ({self.url})."
                 self._events.put(AnswerFailed(number, message, refused=True))
-            case _:
-                return
 
     def poll(self) -> list[EngineEvent]:
         return [self._events.get_nowait() for _ in range(self._events.qsize())]
