@@ -48,7 +48,7 @@ first line brings earlier prompts back."""
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
         bind("ctrl+d", "delete_or_leave", "", "prompt.leave",
              "In an empty prompt: leave; else delete the character after the cursor"),
-        bind("tab", "screen.browse", "", "prompt.browse",
+        bind("tab,shift+tab", "screen.browse", "", "prompt.browse",
              "To the messages: edit, ask again, continue, copy, walk branches"),
         bind("pageup", "screen.page(-1)", "", "prompt.page_up", "Scroll the conversation up"),
         bind("pagedown", "screen.page(1)", "", "prompt.page_down", "Scroll the conversation down"),

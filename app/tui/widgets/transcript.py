@@ -64,7 +64,7 @@ class Transcript(VerticalScroll, can_focus=True):
         bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
         bind("escape", "screen.stop_or_back", "Stop / back", "messages.stop",
              "Stop the answer that is being written; back to the prompt if there is none"),
-        bind("tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
+        bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
     make: Callable[[str], Message]

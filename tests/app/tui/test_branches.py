@@ -119,6 +119,10 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         await chat.type("/think")
         await chat.shows("one two three")
         await chat.ask("hello")
+        await chat.press("shift+tab")
+        assert chat.app.chat.transcript.selected, "there too a message is chosen"
+        await chat.press("shift+tab")
+        assert chat.area.has_focus and not chat.app.chat.transcript.selected
         await chat.press("tab", "up", "up", "up", "b")
         await chat.until(lambda: len(copied) == 5)
         assert copied[4] == "x = 1\n", "the chosen prompt's answer, not the last one"
