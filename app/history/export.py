@@ -25,7 +25,7 @@ from app.history.store import History
 from app.history.tree import MessageTree
 from app.shell.errors import BadInput
 from app.shell.named_file import free_place
-from app.shell.number_text import answer_figures
+from app.shell.number_text import answer_figures, counted
 from app.shell.printable import json_text, one_line
 from app.shell.prompt_source import read_text
 from models.errors import reason_of
@@ -65,7 +65,7 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
             parts.append(f"*{_numbers(message.facts)}*")
     others = len(messages) - len(path)
     if others:
-        parts.append(f"*{others} messages of other branches are left out; JSON has them.*")
+        parts.append(f"*Without {counted(others, 'message')} of other branches; JSON has all.*")
     return "\n\n".join(parts) + "\n"
 
 

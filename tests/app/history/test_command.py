@@ -62,6 +62,8 @@ def test_an_export_is_imported_again_with_everything_once_and_a_deleted_chat_is_
 
 def test_markdown_shows_the_branch_in_view() -> None:
     text = as_markdown(chat("aa11", "First", leaf="a2", system="Be kind."), branching_in("aa11"))
+    most = as_markdown(chat(leaf="a2"), branching_in("c1")[:3])
+    assert "*Without 1 message of other branches; JSON has all.*" in most
     assert "# First" in text and "Be kind." in text and "another answer" in text
     assert "The target decides" not in text and "3 messages of other branches" in text
     assert "File notes.md:\n````\na `code` and\n```\nfence\n```\n````" in text
