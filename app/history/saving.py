@@ -79,7 +79,7 @@ class HistoryThread:
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
-                hint = "MLX_SPEC_HOME names another folder."
+                hint = "Try again, or name another folder in MLX_SPEC_HOME."
                 text = f"The chat history {self.path} cannot be used: {error}. {hint}"
                 future.set_exception(MachineFailed(text))
             except Exception as error:  # for the caller to handle; this thread goes on
