@@ -156,9 +156,7 @@ class Transcript(VerticalScroll, can_focus=True):
         """Choose a message, mark the words in it, and scroll to the first line that has one of them."""
         self.release_anchor()
         self._choose(message_id)
-        widget = self.widgets[message_id]
-        widget.found = tuple(words)
-        self._soon(self._show_found, widget)
+        self.widgets[message_id].found = tuple(words)
 
     def select(self, message_id: str | None) -> None:
         for widget in self.query(".-selected").results(Message):
@@ -168,7 +166,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.screen.refresh_bindings()  # what the keys can do depends on it
         if (chosen := self._selected_widget) is not None:
             chosen.add_class("-selected")
-            self._soon(self._show_widget, chosen)
+            self._soon(chosen)
 
     @property
     def _selected_widget(self) -> Message | None:
@@ -188,27 +186,21 @@ class Transcript(VerticalScroll, can_focus=True):
             self._show(max(0, place - BATCH), min(len(self._ids), place + BATCH), hold=False)
         self.select(message_id)
 
-    def _soon(self, show: Callable[[Message], bool], widget: Message) -> None:
-        """Scroll to the chosen widget after a refresh; `show` returns False until it is laid out, and is
-        called again."""
+    def _soon(self, widget: Message) -> None:
+        """Scroll to the chosen widget after a refresh, once it is laid out."""
 
         def attempt() -> None:
-            if self._selected_widget is widget and not show(widget):
+            if self._selected_widget is not widget:
+                return
+            if not widget.is_mounted or not (height := widget.virtual_region.height):
                 self.set_timer(LAYOUT_SECONDS, attempt)
+            elif widget.found and height > self.size.height:
+                top = widget.virtual_region.y + widget.first_found() - self.size.height // 2
+                self.scroll_to(y=top, animate=False, force=True)
+            else:
+                self.scroll_to_widget(widget, animate=False, top=height > self.size.height)
 
         self.call_after_refresh(attempt)
-
-    def _show_widget(self, widget: Widget) -> bool:
-        height = widget.virtual_region.height if widget.is_mounted else 0
-        if height:
-            self.scroll_to_widget(widget, animate=False, top=height > self.size.height)
-        return bool(height)
-
-    def _show_found(self, widget: Message) -> bool:
-        if widget.size.height > self.size.height:
-            top = widget.virtual_region.y + widget.first_found() - self.size.height // 2
-            self.scroll_to(y=top, animate=False, force=True)
-        return bool(widget.size.height)
 
     def _show_welcome(self) -> None:
         """Show the welcome, in the middle, if the conversation is empty; else hide it."""
