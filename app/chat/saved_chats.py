@@ -46,10 +46,13 @@ class SavedChats:
         self._deleted: list[Chat] = []
 
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
-        """The chats that match `text`, or all if it is blank."""
+        """The chats that match `text`, or all, with those that could not be saved, if it is blank."""
         if text.strip():
             return await self._ask(lambda history: history.search(text))
-        return await self._ask(lambda history: history.chats(archived=archived))
+        rows = await self._ask(lambda history: history.chats(archived=archived))
+        saved = {row.chat.id for row in rows}
+        new = [(chat, its) for chat, its in self._chat.history.waiting if chat.id not in saved]
+        return [*rows, *(ChatRow(chat, len(its), "") for chat, its in new if not archived)]
 
     def current(self) -> Chat:
         if not len(self._chat.conversation.tree):
@@ -138,10 +141,12 @@ class SavedChats:
         return file
 
     async def _messages(self, chat: Chat) -> list[ChatMessage]:
-        """A chat's messages; for the chat in view also the unsaved ones."""
+        """A chat's messages, also those that could not be saved."""
         if self._is_in_view(chat):
             return list(self._chat.conversation.tree.values())
-        return await self._ask(lambda history: history.messages(chat))
+        saved = await self._ask(lambda history: history.messages(chat))
+        new = [message for of, its in self._chat.history.waiting if of.id == chat.id for message in its]
+        return [*{message.id: message for message in (*saved, *new)}.values()]
 
     async def import_file(self, file: str) -> str:
         if not file:
@@ -169,14 +174,15 @@ class SavedChats:
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the `last` one."""
-        found = await self._last() if name == "last" else await self._ask(lambda h: h.find(name))
+        unsaved = next((chat for chat, _ in self._chat.history.waiting if chat.id == name), None)
+        found = await self._last() if name == "last" else unsaved or await self._ask(lambda h: h.find(name))
         if found is None:
             archive = self._fill_in("{sessions.archived} in it shows the archive.")
             raise BadInput(f"The list of chats has no other one. {archive}")
         if self._is_in_view(found):  # what is being written is not all saved
             raise BadInput(f"'{found.title}' is open already.")
         chat = self._chat
-        chat.resume(found, await self._ask(lambda history: history.messages(found)))
+        chat.resume(found, await self._messages(found))
         answer, pair = chat.conversation.last_answer, chat.link.pair.name
         if answer is not None and answer.facts is not None and answer.facts.pair != pair:
             change = self._fill_in("{app.pairs} changes it.")
@@ -217,7 +223,9 @@ class SavedChats:
 
     async def _last(self) -> Chat | None:
         rows = await self._ask(lambda history: history.chats(limit=2))
-        return next((row.chat for row in rows if not self._is_in_view(row.chat)), None)
+        unsaved = [chat for chat, _ in reversed(self._chat.history.waiting)]
+        chats = [*unsaved, *(row.chat for row in rows)]
+        return next((chat for chat in chats if not self._is_in_view(chat)), None)
 
     def _use(self, preset: Preset) -> str:
         chat = self._chat

@@ -12,6 +12,7 @@ from app.history.records import Chat, ChatMessage
 from app.history.store import History
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.question import QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
 from mlx_spec.types import Options
@@ -274,6 +275,15 @@ async def test_a_folder_that_may_only_be_read_gives_its_chats_and_the_chat_goes_
             await opened.type("/delete")
             await opened.noticed(f"The chat history {tmp_path / 'history.db'} cannot be used: ")
             assert texts(opened)[-1] == TEXT, "what was not deleted stays in view"
+            await opened.press("ctrl+n")
+            await opened.ask("another")
+            await opened.press("f7")
+            await opened.until(lambda: texts(opened)[-2:] == ["hello", TEXT])
+            await opened.press("f6")
+            screen = await opened.reached(SessionsScreen)
+            await opened.until(lambda: [row.chat.title for row in screen.rows] == ["another", "Old"])
+            await opened.press("home", "enter")
+            await opened.until(lambda: texts(opened) == ["another", TEXT])
             opened.app.theme = "mlx-spec-light"
             await opened.noticed(f"be written to {tmp_path / 'config.toml'}: Read-only file system.")
-        assert opened.app.unsaved == 2
+        assert opened.app.unsaved == 4
