@@ -169,8 +169,7 @@ class SavedChats:
         else:
             last, others = self._fill_in("{chat.resume_last}"), self._fill_in("{chat.sessions}")
             also = ", where a prompt was not sent" if left else ""
-            text = f"{last} goes on with '{chat.title}'{also}."
-            self._chat.view.offer(f"{text} {others} lists all chats.")
+            self._chat.view.offer(f"{last} goes on with '{chat.title}'{also}. {others} lists all chats.")
 
     async def resume(self, name: str) -> None:
         """Open a chat by the beginning of its id, or the `last` one."""
@@ -185,12 +184,10 @@ class SavedChats:
         chat.resume(found, await self._messages(found))
         answer, pair = chat.conversation.last_answer, chat.link.pair.name
         if answer is not None and answer.facts is not None and answer.facts.pair != pair:
-            change = self._fill_in("{app.pairs} changes it.")
-            self._chat.view.note(
-                f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. {change}"
-            )
+            text = f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. "
+            chat.view.note(text + self._fill_in("{app.pairs} changes it."))
         if chat.conversation.path[-1:] == [chat.conversation.last]:
-            chat.view.note("The last prompt was not answered. /regenerate has it answered.")
+            chat.view.note("The last prompt was not answered. /regenerate has it answered.", "warning")
         await self._put_back_unsent(found.id)
 
     async def preset(self, value: str) -> str:

@@ -79,9 +79,10 @@ class HistoryThread:
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
-                hint = "Try again, or name another folder in MLX_SPEC_HOME."
-                text = f"The chat history {self.path} cannot be used: {error}. {hint}"
-                future.set_exception(MachineFailed(text))
+                why = f"The chat history {self.path} cannot be used: {error}. "
+                future.set_exception(
+                    MachineFailed(f"{why}Try again, or name another folder in MLX_SPEC_HOME.")
+                )
             except Exception as error:  # for the caller to handle; this thread goes on
                 future.set_exception(error)
 

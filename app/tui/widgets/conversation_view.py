@@ -63,7 +63,8 @@ class ConversationView:
     def open(self, waited: list[Unsent]) -> None:
         self._below.follow(None)
         self._live_id = ""
-        self.notices.clear_read(self._transcript.app)  # they were about another chat
+        if self._transcript.widgets:  # what was said is about another chat
+            self.notices.clear_read(self._transcript.app, unless=["error"])
         self._transcript.fill([])  # an imported chat may have the ids of another
         self.show_path()
         self._unsent.keep(waited)

@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -74,8 +75,8 @@ def copy(app: App[Any], text: str) -> None:
 class Notices:
     def __init__(self) -> None:
         self.kept: deque[Notice] = deque(maxlen=KEPT)
-        self._needed_until = 0.0
-        """When the last warning or error has been read."""
+        self._needed_until: dict[Kind, float] = {"warning": 0.0, "error": 0.0}
+        """When the last warning and the last error have been read."""
 
     def add(self, app: App[Any], text: str, kind: Kind = "info", *, seen: bool = False) -> None:
         """Add to the list, and if it was not `seen`, show a toast in place of those that were read."""
@@ -84,14 +85,14 @@ class Notices:
             return
         self.clear_read(app)
         seconds = SECONDS[kind] + min(len(text), TOAST) / CHARACTERS_A_SECOND
-        if kind in ("warning", "error"):
-            self._needed_until = time.monotonic() + seconds
+        if kind in self._needed_until:
+            self._needed_until[kind] = time.monotonic() + seconds
         toast = printable(shortened(text, TOAST))
         show_toast(app, toast, seconds, SEVERITIES[kind])
 
-    def clear_read(self, app: App[Any]) -> None:
-        """Remove the toasts, unless a warning or an error takes longer to read."""
-        if time.monotonic() >= self._needed_until:
+    def clear_read(self, app: App[Any], unless: Sequence[Kind] = ("warning", "error")) -> None:
+        """Remove the toasts, unless one of these kinds takes longer to read."""
+        if time.monotonic() >= max(self._needed_until[kind] for kind in unless):
             app.clear_notifications()
 
 

@@ -64,12 +64,21 @@ async def test_what_was_said_about_a_chat_does_not_lie_over_another(
     history.save([chat("c1", leaf="p1")], [prompt("p1", "one")])
     history.close()
     async with open_chat((80, 24), toasts=True) as opened:
+        opened.app.chat.view.note("A download waits.")
+        await opened.press("ctrl+n")
+        await opened.shows("A download waits.")
         await opened.press("f7")
         await opened.shows("The last prompt was not answered.")
         await opened.press("ctrl+n")
         await opened.until(lambda: not opened.prompts)
         await opened.pilot.pause()
         assert "not answered" not in opened.screen
+        await opened.press("f7")
+        opened.app.chat.view.note("The disk is full.", "error")
+        await opened.press("ctrl+n")
+        await opened.until(lambda: not opened.prompts)
+        await opened.pilot.pause()
+        assert "The disk is full." in opened.screen
 
 
 def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
