@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.drivers import linux_driver
+from textual.events import Paste
 from textual.message import Message
 
 from app.shell.printable import printable
@@ -17,7 +18,8 @@ def read_pastes_whole() -> None:
 
 
 class WholePastes(XTermParser):
-    """Textual's own parser takes text after an Escape in a paste for keys, and its line ends for Enter."""
+    """Textual's own parser takes text after an Escape in a paste for keys, and its line ends for Enter; it
+    reads a megabyte in seconds. It is given the marks of a paste only."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
@@ -26,29 +28,38 @@ class WholePastes(XTermParser):
         """The last characters outside a paste: its start mark may come in two reads."""
         self._held = ""
         """The last characters of a paste, held back: they may begin its end mark."""
+        self._pastes: list[list[str]] = []
+        """The parts of each paste, as they are read."""
 
     def feed(self, data: str) -> Iterable[Message]:
-        passed = self._without_escapes(data)
+        passed = self._without_pastes(data)
         # An empty text would mean the end of the input.
-        return super().feed(passed) if passed or not data else ()
+        for event in super().feed(passed) if passed or not data else ():
+            yield Paste(_shown("".join(self._pastes.pop(0)))) if isinstance(event, Paste) else event
 
-    def _without_escapes(self, data: str) -> str:
-        """The data, each Escape in a paste replaced by its visible sign."""
+    def _without_pastes(self, data: str) -> str:
+        """The data without the pasted texts, which are kept."""
         passed: list[str] = []
         while data:
             if self._is_pasting:
                 data = self._held + data
                 text, end, data = data.partition(BRACKETED_PASTE_END)
                 self._held = "" if end else _partial_mark(text, BRACKETED_PASTE_END)
-                text = text.removesuffix(self._held)
-                passed += [text.replace(_ESCAPE, printable(_ESCAPE)), end]
+                self._pastes[-1].append(text.removesuffix(self._held))
+                passed.append(end)
                 self._is_pasting = not end
             else:
                 before, begin, after = (self._seen + data).partition(BRACKETED_PASTE_START)
                 passed.append(data.removesuffix(after) if begin else data)
                 self._seen = "" if begin else _partial_mark(before, BRACKETED_PASTE_START)
                 data, self._is_pasting = after, bool(begin)
+                self._pastes += [[]] if begin else []
         return "".join(passed)
+
+
+def _shown(text: str) -> str:
+    """A pasted text, each Escape replaced by its visible sign, without NUL."""
+    return text.replace(_ESCAPE, printable(_ESCAPE)).replace("\0", "")
 
 
 def _partial_mark(text: str, mark: str) -> str:
