@@ -98,8 +98,10 @@ class Terminal:
         """What the terminal shows."""
         return self._tmux("capture-pane", "-p")
 
-    def wait_for(self, *texts: str, gone: str = "") -> None:
-        """Wait until the screen shows all of these, and no longer `gone`."""
+    def wait_for(self, *texts: str, gone: str = "", by: str = "") -> None:
+        """Press a key, if given, and wait until the screen shows all of these, and no longer `gone`."""
+        if by:
+            self.press(by)
         self.wait_until(
             lambda shown: all(text in shown for text in texts) and not (gone and gone in shown),
             f"{texts} without '{gone}'",
