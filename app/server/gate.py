@@ -40,11 +40,10 @@ class Gate:
                 await send(message)
 
         app = self._app
-        if scope["type"] == "http":
-            try:
-                self._check(scope, Headers(scope=scope))
-            except Problem as problem:
-                app = problem.response(scope)
+        try:
+            self._check(scope, Headers(scope=scope))
+        except Problem as problem:
+            app = problem.response(scope)
         await app(scope, receive, send_in_time)
 
 
@@ -53,7 +52,7 @@ def address_check(names: Collection[str], origins: Collection[str]) -> Check:
     ours = frozenset(name.lower() for name in names)
 
     def check(scope: Scope, headers: Headers) -> None:
-        host, address = headers.get("host", ""), (scope.get("server") or ("",))[0]
+        host, address = headers.get("host", ""), scope["server"][0]
         if _name(host) not in ours | {address}:
             message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
             raise Problem(403, message, code="host_not_allowed")
@@ -81,7 +80,7 @@ def key_check(key: str | None) -> Check:
         if kind != "application/json":
             message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
             raise Problem(415, message, code="unsupported_media_type")
-        check_size(int(length) if (length := headers.get("content-length", "")).isdecimal() else 0)
+        check_size(int(headers.get("content-length", "0")))
 
     return check
 
@@ -92,8 +91,8 @@ def check_size(size: int) -> None:
         raise Problem(413, f"The request is larger than {limit}. Send less.", code="request_too_large")
 
 
-def _name(host: str) -> str:
+def _name(host: str) -> str | None:
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        return urlsplit(f"//{host}").hostname
     except ValueError:
-        return ""
+        return None

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from app.cli import main
 from app.engine.server_client import ServerClient
 from app.server.endpoints import ROUTES
-from app.server.gate import MOST_BODY_BYTES, key_check
+from app.server.gate import MOST_BODY_BYTES, address_check, key_check
 from app.server.problem import Problem
 from tests.app.server.running_server import CHAT, JSON, RunningServer, chat_body
 
@@ -30,7 +30,7 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
             answer = kept.ask(path, body, {**JSON, **headers})
             assert answer.status == (200 if path == "/health" else 401)
         basic = {"Authorization": b"Basic dXNlcjp4", "x-api-key": KEY}  # as behind one's own proxy
-        bearers = [{"Authorization": scheme + KEY} for scheme in (b"Bearer ", b"bearer ")]
+        bearers = [{"Authorization": scheme + KEY} for scheme in (b"Bearer ", b"bearer  ")]
         for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
     assert kept.ask("/nowhere", headers={}).status == 401
@@ -60,6 +60,14 @@ def test_the_name_in_host_must_be_ours(kept: RunningServer, host: str, allowed: 
     assert answer.status == (200 if allowed else 403), answer.body
 
 
+def test_a_listed_name_and_the_servers_own_address_are_ours() -> None:
+    check, scope = address_check(["Mac.local"], ()), {"server": ("192.168.1.7", 8080)}
+    for host in ("mac.LOCAL:8080", "192.168.1.7:8080"):
+        check(scope, Headers({"host": host}))
+    with pytest.raises(Problem, match="--allow-host"):
+        check(scope, Headers({"host": "192.168.1.8:8080"}))
+
+
 def test_a_page_may_ask_only_if_it_is_listed(kept: RunningServer) -> None:
     key = {"x-api-key": KEY}
     for origin in ("http://evil.example", "null", "", "http://localhost:30000", ORIGIN + "/"):
@@ -82,10 +90,11 @@ def test_a_body_must_be_declared_as_json_and_may_not_be_large(scripted_server: R
     body = json.dumps(chat_body("hello")).encode()
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
         answer = scripted_server.ask(CHAT, body, {"Content-Type": kind})
-        assert answer.status == 415 and "application/json" in answer.error["message"]
-    assert scripted_server.ask(CHAT, body, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
+        assert answer.status == 415 and f"is {kind or 'missing'}. Send" in answer.error["message"]
+    assert scripted_server.ask(CHAT, body, {"Content-Type": "Application/JSON ; charset=utf-8"}).status == 200
     announced = {**JSON, "Content-Length": str(MOST_BODY_BYTES + 1)}
-    assert scripted_server.ask(CHAT, b"", announced).status == 413
+    answer = scripted_server.ask(CHAT, b"", announced)
+    assert answer.status == 413 and "larger than 8 MB" in answer.error["message"]
 
 
 def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
