@@ -41,12 +41,11 @@ class ChatRequest(OpenAiSampling):
 
 async def chat_completions(request: Request) -> Response:
     served, body = await read_asked(request, ChatRequest)
-    most = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
     tools = body.tools or () if body.tool_choice != "none" else ()
     ask = Answer(
         0,
         conversation(body.messages),
-        body.options(served.defaults, most),
+        body.options(served.defaults, body.max_completion_tokens or body.max_tokens),
         documents=body.documents,
         stop_texts=stop_texts(body.stop),
         tools=described(tool.function for tool in tools),

@@ -48,7 +48,7 @@ async def completions(request: Request) -> Response:
     if body.best_of not in (None, body.n or 1):
         message = f"best_of {body.best_of} is not supported here. Leave it out."
         raise Problem(400, message, param="best_of")
-    options = body.options(served.defaults, USUAL_TOKENS if body.max_tokens is None else body.max_tokens)
+    options = body.options(served.defaults, body.max_tokens or USUAL_TOKENS)
     ask = Answer(
         0,
         "",

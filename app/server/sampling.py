@@ -1,7 +1,7 @@
 """The fields that requests of every API share: model, sampling, drafting and stop texts."""
 
 import secrets
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
@@ -50,10 +50,8 @@ class Sampling(Body):
         """`defaults` overridden by the request, with a random seed if it sets none. Problem if invalid."""
         draft = self.draft or Draft()
         given = {
-            **self.model_dump(
-                include={"temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed"}
-            ),
-            "max_tokens": MOST_TOKENS if max_tokens is None else min(max_tokens, MOST_TOKENS),
+            **self.model_dump(include={each.name for each in fields(Options)}),
+            "max_tokens": max_tokens or MOST_TOKENS,
             "draft_length": draft.length,
             "drafter": draft.drafter,
             "verify": draft.verify,
