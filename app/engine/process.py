@@ -132,11 +132,14 @@ def _is_text(event: EngineEvent | None) -> bool:
 
 
 def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
-    """The events; neighbouring texts of one answer become one, with the later one's statistics."""
+    """The events; neighbouring texts of one answer, or of its thought, become one with the later one's
+    statistics."""
     out: list[EngineEvent] = []
     for event in events:
         match [*out[-1:], event]:
-            case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if a == b:
+            case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if (
+                a == b and len({piece.thought for piece in (*first.pieces, *text.pieces)}) < 2
+            ):
                 pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
                 scored = (*first.scored, *text.scored)
                 out[-1] = Answered(b, replace(text, pieces=pieces, played=played, scored=scored))

@@ -14,8 +14,8 @@ from app.engine.process import Outbox
 from app.engine.protocol import Answered, AnswerFailed, Tuning
 
 
-def text(answer_id: int, words: str, tokens: int) -> Answered:
-    pieces = (Piece(words, "plain"),)
+def text(answer_id: int, words: str, tokens: int, *, thought: bool = False) -> Answered:
+    pieces = (Piece(words, "plain", thought),)
     return Answered(answer_id, TextAdded(pieces, tokens, 0.1, 10.0, 0, 0, tokens, 0, ()))
 
 
@@ -39,6 +39,21 @@ def test_text_that_comes_faster_than_it_is_sent_arrives_as_one_event_with_the_la
     assert (text_of(first.event.pieces), text_of(second.event.pieces)) == ("one", " two three four")
     assert second.event.tokens == 4
     assert not reader.poll()
+
+
+def test_a_thought_and_the_text_after_it_stay_apart_as_the_thoughts_tokens_are_counted(ends, monkeypatch):
+    reader, writer = ends
+    monkeypatch.setattr(process, "JOIN_SECONDS", 0.1)
+    box = Outbox(writer)
+    box.send(text(1, "one", 1))
+    reader.recv()
+    for n, word in enumerate(("I", " see", "So", " it is"), 1):
+        box.send(text(2, word, n, thought=n < 3))
+    box.close()
+    found: list[TextAdded] = []
+    while reader.poll():
+        found.append(reader.recv().event)
+    assert [(text_of(each.pieces), each.tokens) for each in found] == [("I see", 2), ("So it is", 4)]
 
 
 def test_texts_of_two_answers_and_what_is_no_text_stay_apart_and_in_order(ends):
