@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.named_file import writing
@@ -21,10 +21,8 @@ LARGEST = 2**30
 """Bytes of requests."""
 
 
-class BatchRequest(BaseModel):
+class BatchRequest(BaseModel, frozen=True):
     """A line of the input file."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
 
     custom_id: str
     method: Literal["POST"]

@@ -72,14 +72,17 @@ def test_a_file_is_answered_as_generate_answers(
 @pytest.mark.usefixtures("threaded")
 def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run: Cli) -> None:
     asked = [*(request(n, f"echo {said}") for n, said in enumerate(SAID)), request(9, "hi", temperature=-1)]
-    given, out = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
-    command = ["batch", given, str(out), "--at-once", "4"]
+    given, out, link = write(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl", tmp_path / "link"
+    link.symlink_to(out)
+    command = ["batch", given, str(link), "--at-once", "4"]
     run(*command)
     found = answers(out)
     lines = out.read_bytes().splitlines(keepends=True)
     first, second, *_ = (line for line in lines if b'"status_code": 200' in line)
     out.write_bytes(first + second + b'{"id": "batch_req_')
+    out.chmod(0o600)
     assert "Already answered: 2 of 6 requests." in run(*command).err
+    assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o600
     again = answers(out)
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]
@@ -99,6 +102,7 @@ def test_a_stop_counts_the_answers_to_this_file_only(
     monkeypatch.setattr("app.server.batch.answer_all", stop)
     out = tmp_path / "out.jsonl"
     lines = [{"custom_id": f"r{n}", "response": {"status_code": 200}} for n in (1, 7, 8)]
+    lines.append({"custom_id": "r2", "response": None})  # as OpenAI writes a request that failed
     out.write_text("".join(json.dumps(line) + "\n" for line in lines))
     given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hello")])
     assert "Stopped at 1 of 2." in run("batch", given, out, code=130).err
@@ -195,6 +199,13 @@ def test_a_line_that_is_no_request_is_named_before_anything_is_asked(
     given.write_text(f"{json.dumps(request(0, 'hello'))}\n{line}\n")
     assert re.search(why, run("batch", given, tmp_path / "out.jsonl", code=2).err)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_file_that_another_batch_is_writing_is_left_to_it(tmp_path: Path, run: Cli) -> None:
+    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.jsonl"
+    with open_answers(out, []):
+        assert f"Another mlx-spec batch is writing {out}" in run("batch", given, out, code=2).err
+    assert not out.read_bytes()
 
 
 def test_a_device_that_never_ends_is_not_read_for_ever(
