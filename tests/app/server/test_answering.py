@@ -6,12 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
+from app.engine.events import Piece, PrefillProgressed, TextAdded, ToolCall, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered
+from app.engine.server_client import LINE
 from app.server.answering import KEEP_ALIVE, Writer, _frames
 from app.server.chat_completions import ChatWriter
+from app.server.events import _lines
 from app.server.messages import MessagesWriter
 from app.server.request_queue import QueuedRequest
+from app.server.responses import ResponsesWriter
 from app.server.usage import timings
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
@@ -64,3 +67,30 @@ def test_the_prompts_time_goes_up_to_the_first_token_and_the_answers_time_begins
         stats = summarise(played, prompt_tokens=30, prefill_seconds=0.1)
         found = timings(TurnEnded("ab", (5, 6), "stop", 1, stats))
         assert (found["prompt_ms"], found["predicted_ms"]) == milliseconds
+    rounds += [Round((6,), 1, (6, 7), drafter, 0.1) for drafter in ("lookup", "model", "model")]
+    found = timings(replace(ENDED, stats=summarise(rounds)))
+    assert (found["draft_kind"], found["draft_rounds"]) == ("model+lookup", 3)
+
+
+@pytest.mark.parametrize(("calls", "kinds"), [((), ["text"]), ((ToolCall("f", "{}"),), ["call"])])
+def test_an_answer_without_text_has_its_calls_or_an_empty_text(
+    calls: tuple[ToolCall, ...], kinds: list[str]
+) -> None:
+    names = {"tool_use": "call", "function_call": "call", "message": "text"}
+    ended = replace(ENDED, text="", tool_calls=calls)
+    anthropics, openais = MessagesWriter("m", shows_thought=True), ResponsesWriter("m", sealed=False)
+    for writer, items in ((anthropics, "content"), (openais, "output")):
+        asyncio.run(streamed([ended], 0, writer))
+        assert [names.get(each["type"], each["type"]) for each in writer.whole()[items]] == kinds
+    chat = ChatWriter("m", False, 1)
+    asyncio.run(streamed([ended], 0, chat))
+    assert chat.whole()["choices"][0]["message"]["content"] == (None if calls else "")
+
+
+async def test_the_chats_stream_has_empty_lines_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.server.events.KEEP_ALIVE_SECONDS", 0.01)
+    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", Options()))
+    lines = _lines(cast("Any", None), asked)
+    assert await anext(lines) == "\n"
+    asked.take(Answered(0, ENDED))
+    assert LINE.validate_json(await anext(lines)) == ENDED

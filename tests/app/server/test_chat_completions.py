@@ -39,6 +39,7 @@ def test_a_seed_gives_the_text_that_generate_gives(
     assert whole["timings"]["draft_n_accepted"] <= whole["timings"]["draft_n"]
     streamed = tiny_server.chat("hello there", **asked, stream=True)
     assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert streamed.headers["cache-control"] == "no-cache" and streamed.headers["x-accel-buffering"] == "no"
     assert streamed.streamed_text == wanted["text"]
 
 
@@ -52,6 +53,7 @@ def test_a_stream_is_role_text_finish_and_done_with_usage_where_it_was_asked_for
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
     assert all(event["choices"][0]["finish_reason"] is None for event in (first, *texts))
     assert {event["id"] for event in answer.events} == {first["id"]}
+    assert {event["object"] for event in answer.events} == {"chat.completion.chunk"}
     assert all(event["usage"] is None for event in (first, *texts, finish))
     assert finish["choices"][0] == {
         "index": 0, "delta": {}, "logprobs": None, "finish_reason": "length",
@@ -128,8 +130,11 @@ def test_logprobs_are_the_same_drafted_or_not_and_come_with_their_text(tiny_serv
 def test_what_was_read_before_is_not_read_again(tiny_server: RunningServer) -> None:
     long = "the small model guesses ahead " * 20
     tiny_server.chat(long, max_tokens=4)
-    usage = tiny_server.chat(long + "and more", max_tokens=4).json["usage"]
+    answer = tiny_server.chat(long + "and more", max_tokens=4).json
+    usage, timings = answer["usage"], answer["timings"]
     assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] // 2
+    assert timings["cache_n"] == usage["prompt_tokens_details"]["cached_tokens"]
+    assert timings["cache_n"] + timings["prompt_n"] == usage["prompt_tokens"]
 
 
 def test_content_may_come_in_parts_and_a_developer_is_a_system(tiny_server: RunningServer) -> None:
@@ -163,8 +168,13 @@ REFUSED = [
     ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"frequency_penalty": 0.5}, "frequency_penalty"),
+    ({"presence_penalty": 0.5}, "presence_penalty"),
     ({"logit_bias": {"5": 100}}, "logit_bias"),
+    ({"modalities": ["text", "audio"]}, "modalities"),
+    ({"audio": {"voice": "x"}}, "audio"),
+    ({"functions": [{"name": "f"}]}, "functions"),
     ({"stop": ["x"] * 17}, "stop"),
+    ({"stop": ["x" * 1001]}, "stop[0]"),
     ({"stop": ""}, "stop"),
     ({"draft": {"length": 99}}, "draft_length"),
     ({"draft": {"drafter": "nobody"}}, None),
@@ -234,6 +244,8 @@ def test_a_client_with_a_wrong_address_is_told_the_right_one(path: str, tiny_ser
     answer = tiny_server.ask(path, chat_body("hello"))
     assert answer.status == 404 and f"no {path} here" in answer.error["message"]
     assert "/v1/chat/completions" in answer.error["message"] and "/v1/messages" in answer.error["message"]
+    answer = tiny_server.ask("/v1/messages")
+    assert answer.status == 405 and "GET is not allowed at /v1/messages" in answer.error["message"]
 
 
 def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: RunningServer) -> None:

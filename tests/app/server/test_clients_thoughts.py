@@ -27,6 +27,8 @@ def test_chat_completions_have_it_in_a_field_of_its_own(scripted_server: Running
         used = answer.json["usage"]
         assert 0 < used["completion_tokens_details"]["reasoning_tokens"] < used["completion_tokens"]
     assert (message["reasoning_content"], message["content"]) == (THOUGHT, TEXT)
+    if stream:  # some clients' name of it
+        message["reasoning"] = message.pop("reasoning_content")
     asked["messages"] = [*CALL, {"role": "assistant", **message}, {"role": "user", "content": "echo"}]
     said = scripted_server.ask("/v1/chat/completions", {**asked, "stream": False}).json
     assert f"<{THOUGHT}>" in said["choices"][0]["message"]["content"]
@@ -38,7 +40,9 @@ def test_anthropics_client_gets_it_as_a_block_if_it_asks_for_it(scripted_server:
         "tools": [{"name": "weather", "input_schema": {"type": "object"}}],
     }  # fmt: skip
     with anthropic_client(scripted_server) as client:
-        assert [block.type for block in client.messages.create(**asked).content][:2] == ["text", "tool_use"]
+        for more in ({}, {"thinking": {"type": "disabled"}}):
+            found = client.messages.create(**{**asked, **more}).content
+            assert [block.type for block in found][:2] == ["text", "tool_use"]
         asked["thinking"] = {"type": "enabled", "budget_tokens": 1024}
         with client.messages.stream(**asked) as stream:
             streamed = stream.get_final_message()

@@ -22,13 +22,17 @@ def test_text_is_continued_as_generate_raw_does(
     wanted = generated(tiny_pair, capfd, said, *options)
     asked = {"prompt": said, "seed": 3, "temperature": 0.9, "max_tokens": 20}
     answer = tiny_server.ask(PATH, asked).json
-    assert answer["object"] == "text_completion" and answer["choices"][0]["text"] == wanted["text"]
+    assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-")
+    assert answer["choices"][0]["text"] == wanted["text"]
     assert answer["usage"]["prompt_tokens"] == wanted["stats"]["prompt_tokens"]
     without_a_limit = tiny_server.ask(PATH, {"prompt": "abc"}).json
     assert without_a_limit["usage"]["completion_tokens"] == 16
     events = tiny_server.ask(PATH, {**asked, "stream": True}).events
     assert "".join(event["choices"][0]["text"] for event in events) == wanted["text"]
-    assert events[-1]["choices"][0]["finish_reason"] == wanted["finish_reason"]
+    assert events[-1]["choices"][0]["finish_reason"] == wanted["finish_reason"] and events[-1]["timings"]
+    stop = wanted["text"][5:8]
+    (stopped,) = tiny_server.ask(PATH, {**asked, "stop": stop}).json["choices"]
+    assert (stopped["text"], stopped["finish_reason"]) == (wanted["text"].partition(stop)[0], "stop")
 
 
 def test_several_prompts_have_a_choice_each_also_as_token_ids(tiny_server: RunningServer) -> None:

@@ -1,21 +1,26 @@
 """Access checks: the name in Host, the Origin, the key, the type and size of a body."""
 
+import asyncio
 import json
 import socket
 import time
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from starlette.datastructures import Headers
+from starlette.requests import Request
 
 from app.cli import main
 from app.engine.server_client import ServerClient
+from app.server.body import Body, read_body
 from app.server.endpoints import ROUTES
 from app.server.gate import MOST_BODY_BYTES, address_check, key_check
 from app.server.problem import Problem
 from tests.app.server.running_server import CHAT, JSON, RunningServer, chat_body
 
-SLOW_READER_SECONDS = 1.0
-"""The limit of the scripted server."""
+SLOW_READER_SECONDS, MOST_CONNECTIONS = 1.0, 32
+"""The limits of the scripted server."""
 KEY = "schlüssel".encode()
 ORIGIN = "http://localhost:3000"
 
@@ -109,6 +114,26 @@ def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
         for _ in range(MOST_BODY_BYTES // 0x100000 + 1):
             connection.sendall(chunk)
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+async def test_a_body_that_never_ends_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.server.body.BODY_SECONDS", 0.01)
+    sent = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> Any:
+        return sent.pop() if sent else await asyncio.sleep(60)
+
+    with pytest.raises(Problem, match="not complete") as refused:
+        await read_body(Request({"type": "http"}, receive), Body)
+    assert refused.value.status == 408
+
+
+def test_more_connections_than_may_be_open_are_refused(scripted_server: RunningServer) -> None:
+    with ExitStack() as idle:
+        for _ in range(MOST_CONNECTIONS):
+            idle.enter_context(socket.create_connection(scripted_server.address, timeout=30))
+        assert scripted_server.ask("/health").status == 503
+    scripted_server.wait_until_loaded()
 
 
 @pytest.mark.parametrize("before", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])

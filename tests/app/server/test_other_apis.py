@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from app.server.problem import Problem
 from tests.app.server.running_server import RunningServer
 
 MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
@@ -51,6 +52,7 @@ def test_system_blocks_tools_results_and_the_answers_beginning_reach_the_model(
             "role": "assistant",
             "content": [
                 {"type": "thinking", "thinking": "hm", "signature": "x"},
+                {"type": "redacted_thinking", "data": "x"},
                 {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}},
             ],
         },
@@ -70,6 +72,9 @@ def test_system_blocks_tools_results_and_the_answers_beginning_reach_the_model(
     begun = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
     found = scripted_server.ask(MESSAGES, {"messages": begun, "max_tokens": 100}).json
     assert found["content"][0]["text"].startswith("echo|It is|")
+    messages[1]["content"].append({"type": "text", "text": "echo"})
+    found = scripted_server.ask(MESSAGES, {**asked, "messages": messages[:2]}).json
+    assert '{"city": "Rom"}' in found["content"][0]["text"], "a call is no beginning of an answer"
 
 
 def test_an_answer_that_the_context_ends_says_so(scripted_server: RunningServer) -> None:
@@ -115,6 +120,14 @@ def test_anthropics_errors_have_their_types(scripted_server: RunningServer) -> N
     said = [{"role": "user", "content": "crash"}]
     events = scripted_server.ask(MESSAGES, {"messages": said, "max_tokens": 50, "stream": True}).events
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == "overloaded_error"
+    others = {
+        401: "authentication_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        500: "api_error",
+    }
+    for status, kind in others.items():
+        assert Problem(status, "").body(anthropic=True)["error"] == {"type": kind, "message": ""}
 
 
 def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None:
@@ -128,7 +141,8 @@ def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None
         assert message["content"][0]["text"] == text and message["role"] == "assistant"
         assert whole["status"] == "incomplete"
         assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
-        assert whole["usage"]["output_tokens"] == 12
+        used = whole["usage"]
+        assert used["output_tokens"] == 12 and used["total_tokens"] == used["input_tokens"] + 12 > 13
     streamed = tiny_server.ask(RESPONSES, {"input": "hello there", **asked, "stream": True})
     assert streamed.names == [
         "response.created", "response.in_progress", "response.output_item.added",
@@ -139,6 +153,48 @@ def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     deltas = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
     assert "".join(deltas) == text == events[-1]["response"]["output"][0]["content"][0]["text"]
+
+
+NOTHING_MORE = [
+    (
+        "/v1/chat/completions",
+        {
+            "messages": SAID, "tool_choice": "auto", "response_format": {"type": "text"}, "logit_bias": {},
+            "frequency_penalty": 0, "presence_penalty": 0, "modalities": ["text"], "functions": [],
+            "seed": 2**64 - 1, "n": 2,
+        },
+    ),
+    ("/v1/completions", {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}}),
+    (
+        RESPONSES,
+        {
+            "input": "hello", "tool_choice": "auto", "text": {"format": {"type": "text"}}, "top_logprobs": 0,
+            "background": False, "previous_response_id": "", "conversation": None, "include": [],
+        },
+    ),
+    (MESSAGES, {"messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": []}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "body"), NOTHING_MORE, ids=[path for path, _ in NOTHING_MORE])
+def test_fields_that_clients_send_though_they_ask_for_nothing_more_are_accepted(
+    path: str, body: dict, tiny_server: RunningServer
+) -> None:
+    answer = tiny_server.ask(path, {**body, "max_tokens": 2, "max_output_tokens": 2})
+    assert answer.status == 200, answer.body
+
+
+def test_tools_that_may_not_be_called_are_left_out(tiny_server: RunningServer) -> None:
+    """The tiny pair refuses tools."""
+    function = {"name": "f", "parameters": {}}
+    typed = {"type": "function", "function": function}, {"type": "function", **function}
+    for path, body, tool, none in (
+        ("/v1/chat/completions", {"messages": SAID, "max_tokens": 2}, typed[0], "none"),
+        (RESPONSES, {"input": "hello", "max_output_tokens": 2}, typed[1], "none"),
+        (MESSAGES, {"messages": SAID, "max_tokens": 2}, function, {"type": "none"}),
+    ):
+        asked = [{**body, "tools": [tool], "tool_choice": choice} for choice in (None, none)]
+        assert [tiny_server.ask(path, each).status for each in asked] == [400, 200]
 
 
 def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningServer) -> None:

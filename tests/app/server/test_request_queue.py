@@ -4,7 +4,10 @@ import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
+from app.server.metrics import Metrics
+from app.server.request_queue import RequestQueue
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 
 
@@ -124,7 +127,15 @@ def test_metrics_are_counters_in_the_format_of_prometheus(scripted_server: Runni
     timings = scripted_server.chat("hello").json["timings"]
     gained = {name: scripted_server.metric(name) - before[name] for name in names}
     assert gained == {name: timings[of] for name, of in names.items()} and all(gained.values())
+    counted = {"refuse": "refused", "fail": "error"}
+    for said, reason in counted.items():
+        before = {each: scripted_server.metric("request_success_total", each) for each in counted.values()}
+        scripted_server.chat(said)
+        for each, count in before.items():
+            assert scripted_server.metric("request_success_total", each) == count + (each == reason)
     text = scripted_server.ask("/metrics")
     assert text.headers["content-type"].startswith("text/plain; version=0.0.4")
     for line in text.body.decode().splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or float(line.split()[-1]) >= 0
+    queue = RequestQueue(cast("Any", None), print, at_once=1)
+    assert r'{model_name="a\\b\"c\nd"} 0' in Metrics().text(queue, 'a\\b"c\nd')

@@ -29,6 +29,8 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
     with running(tmp_path, ["slow to load", "2"], program=SCRIPTED, loads=False) as server:
         health = server.ask("/health")
         assert health.status == 503 and health.json == {"status": "loading"}
+        loading = server.ask("/mlx-spec/pair")
+        assert loading.status == 503 and "not loaded yet" in loading.error["message"]
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(server.chat, "secret words, echo")
             server.wait_for("num_requests_running", 1)
@@ -40,6 +42,8 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         server.ask("/v1/%0A403:%20forged")
         chat = ServerClient(server.url)
+        chat.send(ask(2, "refuse"))
+        until_last(chat, 2)
         chat.send(ask(1, "slow", Options(max_tokens=10_000)))
         until(chat, is_text)
         with server.asking(CHAT, chat_body("slow", stream=True)) as connection:
@@ -65,6 +69,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         f"400: POST {CHAT}\n",
         "403: GET /v1/models (origin_not_allowed)\n",
         "404: GET /v1/ 403: forged\n",
+        "400: POST /mlx-spec/answer\n",
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     assert "secret" not in (tmp_path / "engine.log").read_text()
