@@ -45,7 +45,8 @@ class CompletionRequest(OpenAiSampling):
 
 async def completions(request: Request) -> Response:
     served, body = await read_asked(request, CompletionRequest)
-    if body.best_of not in (None, body.n or 1):
+    prompts, n = body.prompts, body.n or 1
+    if body.best_of not in (None, n):
         message = f"best_of {body.best_of} is not supported here. Leave it out."
         raise Problem(400, message, param="best_of")
     options = body.options(served.defaults, body.max_tokens or USUAL_TOKENS)
@@ -55,10 +56,8 @@ async def completions(request: Request) -> Response:
         options,
         documents=body.documents,
         stop_texts=stop_texts(body.stop),
-        whole=True,
         likeliest=body.logprobs,
     )
-    prompts, n = body.prompts, body.n or 1
     if len(prompts) * n > MOST_ANSWERS:
         message = f"Prompts times n makes {len(prompts) * n} answers. At most {MOST_ANSWERS} are possible."
         raise Problem(400, message, param="n")

@@ -7,6 +7,7 @@ import pytest
 
 from app.server.problem import Problem
 from tests.app.server.running_server import RunningServer
+from tests.app.server.test_chat_completions import TOO_LONG
 
 MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
 SAID = [{"role": "user", "content": "hello there"}]
@@ -30,7 +31,7 @@ def test_tokens_are_counted_as_an_answer_counts_them_and_nothing_is_read(tiny_se
 def test_clients_recognize_a_conversation_that_is_longer_than_the_context(
     stream: bool, tiny_server: RunningServer
 ) -> None:
-    said = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "word " * 6000}]
+    said = [{"role": "system", "content": "be brief"}, *TOO_LONG, {"role": "user", "content": "hello"}]
     bodies = {
         "/v1/chat/completions": {"messages": said}, "/v1/completions": {"prompt": "word " * 6000},
         RESPONSES: {"input": said}, MESSAGES: {"messages": said, "max_tokens": 9},

@@ -6,8 +6,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
+import pytest
+
+from app.chat.engine_link import EngineLink
+from app.engine.protocol import Answer
 from app.server.metrics import Metrics
+from app.server.problem import Problem
 from app.server.request_queue import RequestQueue
+from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 
 
@@ -100,6 +107,26 @@ def test_those_who_wait_are_answered_by_the_engine_started_again(scripted_server
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(scripted_server.chat, said).result for said in ("crash", "hello", "hello")]
     assert sorted(result().status for result in asked) == [200, 200, 503]
+
+
+async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
+    class NoEngine:
+        alive = False
+
+        def start(self) -> None:
+            raise OSError(None, "No such file")
+
+        def poll(self) -> list[None]:
+            return []
+
+        def send(self, request: object) -> None:
+            """There is no engine."""
+
+    link = EngineLink(cast("Any", NoEngine()), PairSpec("scripted", Source("x"), None))
+    (asked,) = RequestQueue(link, lambda *_: None, at_once=1).join([Answer(0, "hello", Options())])
+    with pytest.raises(Problem, match="cannot be started: No such file") as told:
+        await asked.next(5)
+    assert told.value.status == 503
 
 
 def test_an_engine_that_fails_is_not_asked_again_by_itself(scripted_server: RunningServer) -> None:
