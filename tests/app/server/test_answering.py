@@ -70,21 +70,27 @@ def test_the_prompts_time_goes_up_to_the_first_token_and_the_answers_time_begins
     rounds += [Round((6,), 1, (6, 7), drafter, 0.1) for drafter in ("lookup", "model", "model")]
     found = timings(replace(ENDED, stats=summarise(rounds)))
     assert (found["draft_kind"], found["draft_rounds"]) == ("model+lookup", 3)
+    assert found["predicted_per_second"] > 0
 
 
-@pytest.mark.parametrize(("calls", "kinds"), [((), ["text"]), ((ToolCall("f", "{}"),), ["call"])])
-def test_an_answer_without_text_has_its_calls_or_an_empty_text(
-    calls: tuple[ToolCall, ...], kinds: list[str]
-) -> None:
-    names = {"tool_use": "call", "function_call": "call", "message": "text"}
+@pytest.mark.parametrize("calls", [(), (ToolCall("f", "{}", "c1"),)])
+def test_an_answer_without_text_has_its_calls_as_named_or_an_empty_text(calls: tuple[ToolCall, ...]) -> None:
     ended = replace(ENDED, text="", tool_calls=calls)
-    anthropics, openais = MessagesWriter("m", shows_thought=True), ResponsesWriter("m", sealed=False)
-    for writer, items in ((anthropics, "content"), (openais, "output")):
+    writers = (
+        ChatWriter("m", False, 1),
+        MessagesWriter("m", shows_thought=True),
+        ResponsesWriter("m", sealed=False),
+    )
+    for writer in writers:
         asyncio.run(streamed([ended], 0, writer))
-        assert [names.get(each["type"], each["type"]) for each in writer.whole()[items]] == kinds
-    chat = ChatWriter("m", False, 1)
-    asyncio.run(streamed([ended], 0, chat))
-    assert chat.whole()["choices"][0]["message"]["content"] == (None if calls else "")
+    chat, anthropics, openais = (writer.whole() for writer in writers)
+    message, (block,), (item,) = chat["choices"][0]["message"], anthropics["content"], openais["output"]
+    if calls:
+        assert message["content"] is None and message["tool_calls"][0]["id"] == "c1"
+        assert (block["type"], block["id"]) == ("tool_use", "c1")
+        assert (item["type"], item["call_id"]) == ("function_call", "c1")
+    else:
+        assert message["content"] == block["text"] == item["content"][0]["text"] == ""
 
 
 async def test_the_chats_stream_has_empty_lines_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,12 +29,16 @@ def test_texts_are_those_of_requests_that_are_alone(tiny_server: RunningServer) 
         return tiny_server.chat(f"hello {'there ' * 5 * seed}", **ASKED[seed], seed=seed).json
 
     alone = list(map(answer, range(len(ASKED))))
-    before = tiny_server.metric("generation_tokens_total")
+    names = {
+        "generation_tokens_total": "predicted_n", "prompt_tokens_cached_total": "cache_n",
+        "spec_decode_num_drafts_total": "draft_rounds",
+    }  # fmt: skip
+    before = {name: tiny_server.metric(name) for name in names}
     with ThreadPoolExecutor(len(ASKED)) as pool:
         beside = list(pool.map(answer, range(len(ASKED))))
     assert [each["choices"] for each in beside] == [each["choices"] for each in alone]
-    tokens = sum(each["usage"]["completion_tokens"] for each in alone)
-    assert tiny_server.metric("generation_tokens_total") == before + tokens
+    gained = {name: tiny_server.metric(name) - before[name] for name in names}
+    assert gained == {name: sum(each["timings"][of] for each in beside) for name, of in names.items()}
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -137,17 +137,6 @@ def test_what_was_read_before_is_not_read_again(tiny_server: RunningServer) -> N
     assert timings["cache_n"] + timings["prompt_n"] == usage["prompt_tokens"]
 
 
-def test_content_may_come_in_parts_and_a_developer_is_a_system(tiny_server: RunningServer) -> None:
-    def text(messages: list[dict]) -> str:
-        return tiny_server.text("", messages=messages, max_tokens=8)
-
-    parts = [{"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]
-    said = {"role": "user", "content": "hello"}
-    assert text([{"role": "user", "content": parts}]) == text([said])
-    roles = [text([{"role": role, "content": "be brief"}, said]) for role in ("developer", "system")]
-    assert roles[0] == roles[1]
-
-
 TOO_LONG = [{"role": role, "content": "word " * 800} for role in ("user", "assistant") * 2]
 """Would fit without its first turns."""
 REFUSED = [
@@ -261,16 +250,3 @@ def test_a_tool_and_what_it_gave_back_reach_the_template(scripted_server: Runnin
     call["function"]["arguments"] = "{"
     broken = scripted_server.ask(CHAT, {"messages": messages})
     assert broken.status == 400 and broken.error["param"] == "messages[1].tool_calls[0].function.arguments"
-
-
-def test_what_another_model_refused_to_say_is_text_of_the_conversation(
-    scripted_server: RunningServer,
-) -> None:
-    part = {"type": "refusal", "refusal": "I will not."}
-    for given in ({"content": [part]}, {"content": None, "refusal": "I will not."}):
-        messages = [{"role": "assistant", **given}, {"role": "user", "content": "echo"}]
-        answer = scripted_server.ask(CHAT, {"messages": messages}).json
-        assert answer["choices"][0]["message"]["content"].startswith("I will not.|echo")
-    items = [{"role": "assistant", "content": [part]}, {"role": "user", "content": "echo"}]
-    answer = scripted_server.ask("/v1/responses", {"input": items}).json
-    assert answer["output"][0]["content"][0]["text"].startswith("I will not.|echo")

@@ -86,21 +86,3 @@ def test_openais_client_gets_it_as_an_item(scripted_server: RunningServer, inclu
             said = client.responses.create(model="scripted", input=given).output_text
             assert said.count(f"<{THOUGHT}>") == 1
             assert json.dumps(items[2]["call_id"]) in said
-
-
-def test_what_openai_encrypted_is_not_read(scripted_server: RunningServer) -> None:
-    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAABo"}
-    asked = {"input": [*CALL, item, {"role": "user", "content": "echo"}]}
-    text = scripted_server.ask("/v1/responses", asked).json["output"][0]["content"][0]["text"]
-    assert "gAAAAABo" not in text
-
-
-def test_two_thoughts_one_after_the_other_both_reach_the_template(scripted_server: RunningServer) -> None:
-    thoughts = [
-        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": each}]}
-        for each in ("first", "second")
-    ]
-    answered = {"type": "message", "role": "assistant", "content": "so it is"}
-    asked = {"input": [*CALL, *thoughts, answered, {"role": "user", "content": "echo"}]}
-    text = scripted_server.ask("/v1/responses", asked).json["output"][0]["content"][0]["text"]
-    assert "<first\nsecond>" in text

@@ -44,38 +44,16 @@ def test_clients_recognize_a_conversation_that_is_longer_than_the_context(
         assert path == MESSAGES or answer.error["code"] == "context_length_exceeded"
 
 
-def test_system_blocks_tools_results_and_the_answers_beginning_reach_the_model(
+def test_the_beginning_of_an_answer_reaches_the_model_and_a_call_is_none(
     scripted_server: RunningServer,
 ) -> None:
-    messages = [
-        {"role": "user", "content": [{"type": "text", "text": "what "}, {"type": "text", "text": "now"}]},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "hm", "signature": "x"},
-                {"type": "redacted_thinking", "data": "x"},
-                {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "rain"}]},
-                {"type": "text", "text": "echo"},
-            ],
-        },
-    ]
-    asked = {"system": [{"type": "text", "text": "be brief"}], "messages": messages, "max_tokens": 100}
-    found = scripted_server.ask(MESSAGES, asked).json
-    text = found["content"][0]["text"]
-    assert text.startswith("be brief|what now||rain|echo") and '{"city": "Rom"}' in text
-    assert found["stop_reason"] == "end_turn"
-    begun = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
+    begun: list[dict] = [{"role": "user", "content": "echo"}, {"role": "assistant", "content": "It is"}]
     found = scripted_server.ask(MESSAGES, {"messages": begun, "max_tokens": 100}).json
-    assert found["content"][0]["text"].startswith("echo|It is|")
-    messages[1]["content"].append({"type": "text", "text": "echo"})
-    found = scripted_server.ask(MESSAGES, {**asked, "messages": messages[:2]}).json
-    assert '{"city": "Rom"}' in found["content"][0]["text"], "a call is no beginning of an answer"
+    assert found["content"][0]["text"].startswith("echo|It is|") and found["stop_reason"] == "end_turn"
+    call = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}}
+    begun[1] = {"role": "assistant", "content": [{"type": "text", "text": "echo"}, call]}
+    found = scripted_server.ask(MESSAGES, {"messages": begun, "max_tokens": 100}).json
+    assert '{"city": "Rom"}' in found["content"][0]["text"]
 
 
 def test_an_answer_that_the_context_ends_says_so(scripted_server: RunningServer) -> None:
@@ -100,7 +78,7 @@ def test_images_in_what_a_tool_gave_are_refused_in_the_words_that_claude_code_ta
     [
         {"max_tokens": None}, {"messages": []}, {"tool_choice": {"type": "any"}},
         {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]},
-        {"temperature": 11}, {"stop_sequences": [""]},
+        {"temperature": 11}, {"stop_sequences": [""]}, {"stop_sequences": ["x"] * 17},
     ],
     ids=lambda change: str(change)[:40],
 )  # fmt: skip
@@ -154,34 +132,33 @@ def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     deltas = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
     assert "".join(deltas) == text == events[-1]["response"]["output"][0]["content"][0]["text"]
+    last = {event["type"].removeprefix("response."): event for event in events}
+    assert last["output_text.done"]["text"] == last["content_part.done"]["part"]["text"] == text
+    assert all(
+        each["content_index"] == 0 for name, each in last.items() if "_part." in name or "_text." in name
+    )
 
 
-NOTHING_MORE = [
-    (
-        "/v1/chat/completions",
-        {
-            "messages": SAID, "tool_choice": "auto", "response_format": {"type": "text"}, "logit_bias": {},
-            "frequency_penalty": 0, "presence_penalty": 0, "modalities": ["text"], "functions": [],
-            "seed": 2**64 - 1, "n": 2,
-        },
-    ),
-    ("/v1/completions", {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}}),
-    (
-        RESPONSES,
-        {
-            "input": "hello", "tool_choice": "auto", "text": {"format": {"type": "text"}}, "top_logprobs": 0,
-            "background": False, "previous_response_id": "", "conversation": None, "include": [],
-        },
-    ),
-    (MESSAGES, {"messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": []}),
-]  # fmt: skip
+NOTHING_MORE = {
+    "/v1/chat/completions": {
+        "messages": SAID, "tool_choice": "auto", "response_format": {"type": "text"}, "logit_bias": {},
+        "frequency_penalty": 0, "presence_penalty": 0, "modalities": ["text"], "functions": [],
+        "seed": 2**64 - 1, "n": 2,
+    },
+    "/v1/completions": {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}},
+    RESPONSES: {
+        "input": "hello", "tool_choice": "auto", "text": {"format": {"type": "text"}}, "top_logprobs": 0,
+        "background": False, "previous_response_id": "", "conversation": None, "include": [],
+    },
+    MESSAGES: {"messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": []},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "body"), NOTHING_MORE, ids=[path for path, _ in NOTHING_MORE])
-def test_fields_that_clients_send_though_they_ask_for_nothing_more_are_accepted(
-    path: str, body: dict, tiny_server: RunningServer
+@pytest.mark.parametrize("path", NOTHING_MORE)
+def test_what_clients_send_though_they_ask_for_nothing_more_is_accepted(
+    path: str, tiny_server: RunningServer
 ) -> None:
-    answer = tiny_server.ask(path, {**body, "max_tokens": 2, "max_output_tokens": 2})
+    answer = tiny_server.ask(path, {**NOTHING_MORE[path], "max_tokens": 2, "max_output_tokens": 2})
     assert answer.status == 200, answer.body
 
 
@@ -198,28 +175,18 @@ def test_tools_that_may_not_be_called_are_left_out(tiny_server: RunningServer) -
         assert [tiny_server.ask(path, each).status for each in asked] == [400, 200]
 
 
-def test_functions_and_what_they_gave_back_are_items(scripted_server: RunningServer) -> None:
-    items = [
-        {"type": "message", "role": "developer", "content": "be brief"},
-        {"type": "reasoning", "summary": []},
-        {"type": "message", "role": "assistant", "content": "let me see"},
-        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rom"}'},
-        {"type": "function_call", "call_id": "c2", "name": "weather", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c1", "output": "rain"},
-        {"role": "user", "content": "echo"},
-    ]
-    whole = scripted_server.ask(RESPONSES, {"input": items, "instructions": "be kind"}).json
-    text = whole["output"][0]["content"][0]["text"]
-    assert text.startswith("be kind|be brief|let me see|rain|echo[") and '{"city": "Rom"}' in text
-    assert whole["status"] == "completed"
+def test_calls_are_items_and_the_tools_of_others_are_not_shown(scripted_server: RunningServer) -> None:
     tools = [{"type": "web_search"}, {"type": "function", "name": "weather", "parameters": {}}]
     whole = scripted_server.ask(RESPONSES, {"input": "call", "tools": tools}).json
     assert [item["type"] for item in whole["output"]] == ["message", "function_call", "function_call"]
+    assert whole["status"] == "completed"
     assert whole["output"][1]["name"] == "weather" and json.loads(whole["output"][1]["arguments"]) == {"x": 1}
     events = scripted_server.ask(RESPONSES, {"input": "call", "tools": tools, "stream": True}).events
     assert events[-1]["response"]["output"][1]["name"] == "weather"
     added = [event["output_index"] for event in events if event["type"] == "response.output_item.added"]
     assert added == [0, 1, 2]
+    done = [each["arguments"] for each in events if each["type"] == "response.function_call_arguments.done"]
+    assert done == [call["arguments"] for call in whole["output"][1:]]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +215,9 @@ def test_a_reference_to_an_earlier_response_is_refused_with_what_to_send(
 
 def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningServer) -> None:
     events = scripted_server.ask(RESPONSES, {"input": "crash", "stream": True}).events
-    assert events[-1]["type"] == "response.failed" and "SIGKILL" in events[-1]["response"]["error"]["message"]
+    error = events[-1]["response"]["error"]
+    assert events[-1]["type"] == "response.failed" and "SIGKILL" in error["message"]
+    assert error["code"] == "server_error"
 
 
 @pytest.mark.parametrize("path", [MESSAGES, f"{MESSAGES}/count_tokens"])

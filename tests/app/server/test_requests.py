@@ -1,7 +1,12 @@
 """What the engine is asked by a request, without a server."""
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
+from app.server.body import Body
 from app.server.chat_completions import ChatRequest
 from app.server.conversation import called, conversation
 from app.server.messages import MessagesRequest
@@ -9,8 +14,19 @@ from app.server.responses import ResponsesRequest
 from app.server.sampling import MOST_TOKENS, Draft, Sampling
 from mlx_spec.types import Options
 
-CITY = '{"city": "Rom"}'
-THOUGHT = {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]}
+ASKED = {"role": "user", "content": "hello"}
+THOUGHT, OTHER_THOUGHT = (
+    {"type": "reasoning", "content": [{"type": "reasoning_text", "text": text}]} for text in ("hm", "so")
+)
+REFUSAL = {"type": "refusal", "refusal": "I will not."}
+FUNCTION: dict[str, Any] = {"name": "f"}
+
+
+def messages_of(kind: type[ChatRequest | MessagesRequest | ResponsesRequest], **fields: Any) -> list[Any]:
+    asked = kind.model_validate(fields)
+    if isinstance(asked, ChatRequest):
+        return [*conversation(asked.messages)]
+    return [*(asked.messages if isinstance(asked, ResponsesRequest) else asked.conversation)]
 
 
 def test_a_request_overrides_the_options_that_it_names_and_has_a_seed_of_its_own() -> None:
@@ -33,37 +49,63 @@ def test_a_conversation_is_the_same_to_the_template_in_each_api() -> None:
         {"role": "tool", "content": "rain", "tool_call_id": "c1"},
         {"role": "user", "content": "and?"},
     ]
-    function = {"name": "weather", "arguments": CITY}
-    chat = [dict(each) for each in wanted]
-    chat[0]["role"] = "developer"
-    chat[2]["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
-    assert list(conversation(ChatRequest.model_validate({"messages": chat}).messages)) == wanted
+    system, user, answer, result, last = wanted
+    function = {"name": "weather", "arguments": '{"city": "Rom"}'}
+    developer = system | {"role": "developer"}
+    parts = user | {"content": [{"type": "text", "text": "what "}, {"type": "text", "text": "now"}]}
+    calling = answer | {"tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    assert messages_of(ChatRequest, messages=[developer, parts, calling, result, last]) == wanted
     blocks = [
-        {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "so"},
+        {"type": "thinking", "thinking": "hm"}, {"type": "redacted_thinking", "data": "x"},
+        {"type": "text", "text": "so"},
         {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Rom"}},
     ]  # fmt: skip
-    results = [
-        {"type": "tool_result", "tool_use_id": "c1", "content": "rain"}, {"type": "text", "text": "and?"},
+    given = [
+        {"type": "text", "text": "and?"}, {"type": "tool_result", "tool_use_id": "c1", "content": "rain"},
     ]  # fmt: skip
-    turns = [wanted[1], {"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
-    asked = {"system": "be brief", "messages": turns, "max_tokens": 1}
-    assert MessagesRequest.model_validate(asked).conversation == wanted
+    turns = [parts, {"role": "assistant", "content": blocks}, {"role": "user", "content": given}]
+    assert messages_of(MessagesRequest, system="be brief", messages=turns, max_tokens=1) == wanted
     items = [
-        {"role": "developer", "content": "be brief"}, wanted[1],
-        THOUGHT, {"role": "assistant", "content": "so"},
+        developer, parts, THOUGHT, {"role": "assistant", "content": "so"},
         {"type": "function_call", "call_id": "c1", **function},
         {"type": "function_call_output", "call_id": "c1", "output": "rain"}, {"content": "and?"},
     ]  # fmt: skip
-    assert list(ResponsesRequest.model_validate({"input": items}).messages) == wanted
+    assert messages_of(ResponsesRequest, input=items) == wanted
 
 
-def test_only_items_of_one_answer_become_one_message() -> None:
-    asked = {"role": "user", "content": "hello"}
+def test_only_items_of_one_answer_become_one_message_and_what_openai_encrypted_none() -> None:
     answers = [{"role": "assistant", "content": text} for text in ("one", "two")]
-    call = {"type": "function_call", "call_id": "c1", "name": "f"}
-    items = [THOUGHT, call, call, asked, *answers, THOUGHT, asked]
-    found = ResponsesRequest.model_validate({"input": items, "instructions": "be brief"}).messages
-    thought = {"content": "", "reasoning_content": "hm", "tool_calls": [called("c1", "f", {})] * 2}
-    system, calls = {"role": "system", "content": "be brief"}, {"role": "assistant", **thought}
-    assert list(found) == [system, calls, asked, *answers, asked]
-    assert ResponsesRequest.model_validate({"input": "hello"}).messages == (asked,)
+    call = {"type": "function_call", "call_id": "c1", **FUNCTION}
+    sealed = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAABo"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": ""}
+    items = [sealed, THOUGHT, OTHER_THOUGHT, call, call, result, ASKED, *answers, THOUGHT, ASKED, call]
+    called_once = {"role": "assistant", "content": "", "tool_calls": [called("c1", "f", {})]}
+    calls = called_once | {"tool_calls": called_once["tool_calls"] * 2, "reasoning_content": "hm\nso"}
+    given, system = {"role": "tool", "content": "", "tool_call_id": "c1"}, {"role": "system", "content": "x"}
+    found = messages_of(ResponsesRequest, input=items, instructions="x")
+    assert found == [system, calls, given, ASKED, *answers, ASKED, called_once]
+    assert messages_of(ResponsesRequest, input="hello") == [ASKED]
+
+
+def test_what_another_model_refused_to_say_is_text_of_the_conversation() -> None:
+    refused: list[Any] = [{"role": "assistant", "content": "I will not."}, ASKED]
+    parts = [{"role": "assistant", "content": [REFUSAL]}, ASKED]
+    assert messages_of(ChatRequest, messages=parts) == messages_of(ResponsesRequest, input=parts) == refused
+    alone = {"role": "assistant", "content": None, "refusal": "I will not."}
+    assert messages_of(ChatRequest, messages=[alone, ASKED]) == refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "tool"),
+    [
+        (ChatRequest, "messages", {"function": FUNCTION}),
+        (MessagesRequest, "messages", FUNCTION),
+        (ResponsesRequest, "input", {"type": "function", **FUNCTION}),
+    ],
+)
+def test_the_messages_and_tools_of_a_request_are_limited(kind: type[Body], name: str, tool: Any) -> None:
+    most = {name: [ASKED] * 10_000, "tools": [tool] * 256, "max_tokens": 1}
+    kind.model_validate(most)
+    for more in ({name: [ASKED] * 10_001}, {"tools": [tool] * 257}):
+        with pytest.raises(ValidationError):
+            kind.model_validate(most | more)
