@@ -6,7 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from app.engine.events import Piece, PrefillProgressed, TextAdded, ToolCall, TurnEnded, TurnEvent
+from app.engine.events import (
+    Piece,
+    PrefillProgressed,
+    ScoredToken,
+    TextAdded,
+    ToolCall,
+    TurnEnded,
+    TurnEvent,
+)
 from app.engine.protocol import Answer, Answered
 from app.engine.server_client import LINE
 from app.server.answering import KEEP_ALIVE, Writer, _frames
@@ -91,6 +99,12 @@ def test_an_answer_without_text_has_its_calls_as_named_or_an_empty_text(calls: t
         assert (item["type"], item["call_id"]) == ("function_call", "c1")
     else:
         assert message["content"] == block["text"] == item["content"][0]["text"] == ""
+
+
+def test_logprobs_come_once_with_a_thoughts_last_round_and_also_without_text() -> None:
+    added = replace(NO_TEXT, scored=(ScoredToken("hm", 0, -1.0, ()),))
+    both = replace(added, pieces=(*HIDDEN.pieces, Piece("so", "plain")))
+    assert [frame.count('"logprob"') for each in (added, both) for frame in CHAT.text(0, each)] == [1, 1, 0]
 
 
 async def test_the_chats_stream_has_empty_lines_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,9 +134,9 @@ def test_a_response_is_what_the_chat_answers(tiny_server: RunningServer) -> None
     assert "".join(deltas) == text == events[-1]["response"]["output"][0]["content"][0]["text"]
     last = {event["type"].removeprefix("response."): event for event in events}
     assert last["output_text.done"]["text"] == last["content_part.done"]["part"]["text"] == text
-    assert all(
-        each["content_index"] == 0 for name, each in last.items() if "_part." in name or "_text." in name
-    )
+    for name in ("content_part.added", "output_text.delta", "output_text.done", "content_part.done"):
+        assert (last[name]["output_index"], last[name]["content_index"]) == (0, 0)
+    assert last["output_item.done"]["output_index"] == 0 and last["output_text.delta"]["logprobs"] == []
 
 
 NOTHING_MORE = {
