@@ -136,7 +136,7 @@ def _turn(turn: Turn) -> list[Message]:
         own["reasoning_content"] = thought
     if calls:
         own["tool_calls"] = calls
-    return [*results, own] if text or calls or not results else results
+    return [*results, own] if text or not results else results
 
 
 class MessagesWriter:

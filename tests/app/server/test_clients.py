@@ -196,6 +196,7 @@ def test_anthropics_client_gets_the_same_text(tiny_server: RunningServer) -> Non
         "message_start", "ping", "content_block_start", "content_block_delta", "content_block_stop",
         "message_delta", "message_stop",
     ]  # fmt: skip
+    assert {event["index"] for event in raw.events if event["type"].startswith("content_block")} == {0}
 
 
 def test_anthropics_tool_runner_sends_the_whole_conversation_where_nothing_is_kept(
