@@ -145,8 +145,6 @@ class MessagesWriter:
     def __init__(self, model: str, *, shows_thought: bool) -> None:
         self._shows_thought = shows_thought
         self._blocks: list[dict[str, Any]] = []
-        self._open = ""
-        """The type of the last block while it is written; empty if it is complete."""
         self._message = {
             "id": new_id("msg_"), "type": "message", "role": "assistant", "model": model,
             "content": self._blocks, "stop_reason": None, "stop_sequence": None,
@@ -163,7 +161,7 @@ class MessagesWriter:
             if thought and not self._shows_thought:
                 continue
             kind = "thinking" if thought else "text"
-            if self._open != kind:
+            if not self._blocks or self._blocks[-1]["type"] != kind:
                 yield from self._begin(kind, {kind: "", **({"signature": ""} if thought else {})})
             self._blocks[-1][kind] += text
             yield self._delta(f"{kind}_delta", {kind: text})
@@ -193,17 +191,16 @@ class MessagesWriter:
     def _begin(self, kind: str, fields: dict[str, Any]) -> Iterable[str]:
         """Complete the last block, and begin another."""
         yield from self._complete()
-        self._open = kind
         self._blocks.append({"type": kind, **fields})
         yield _event("content_block_start", index=len(self._blocks) - 1, content_block=self._blocks[-1])
 
     def _complete(self) -> Iterable[str]:
-        if self._open == "thinking":
+        if not self._blocks:
+            return
+        if self._blocks[-1]["type"] == "thinking":
             self._blocks[-1]["signature"] = SIGNATURE
             yield self._delta("signature_delta", {"signature": SIGNATURE})
-        if self._open:
-            yield _event("content_block_stop", index=len(self._blocks) - 1)
-        self._open = ""
+        yield _event("content_block_stop", index=len(self._blocks) - 1)
 
     def _delta(self, kind: str, fields: dict[str, str]) -> str:
         return _event("content_block_delta", index=len(self._blocks) - 1, delta={"type": kind, **fields})

@@ -234,6 +234,10 @@ def test_arguments_of_a_call_that_are_no_object_are_refused(
     call = {"type": "function_call", "name": "f", "call_id": "1", "arguments": arguments}
     answer = scripted_server.ask(RESPONSES, {"input": [call, {"role": "user", "content": "hello"}]})
     assert answer.status == 400 and answer.error["param"] == "input[0].arguments"
+    chat = [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}]
+    answer = scripted_server.chat("", messages=chat)
+    assert answer.status == 400
+    assert answer.error["param"] == "messages[0].tool_calls[0].function.arguments"
 
 
 def test_an_answer_that_was_cut_off_says_so_though_it_has_calls(scripted_server: RunningServer) -> None:

@@ -1,5 +1,6 @@
 """A server that loads its pair, fails to, or ends."""
 
+import json
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +18,7 @@ from app.engine.events import TurnEnded
 from app.engine.protocol import Answered, AnswerFailed
 from app.engine.server_client import ServerClient
 from app.server import run
+from app.server.endpoints import health
 from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from tests.app.server import scripted_server
@@ -73,6 +76,26 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
     ]
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     assert "secret" not in (tmp_path / "engine.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("state", "tuning", "status"),
+    [
+        ("ready", None, "ok"),
+        ("ready", "1 of 9", "loading"),
+        ("loading", None, "loading"),
+        ("dead", None, "failed"),
+    ],
+)
+async def test_health_is_ok_where_an_answer_would_begin_without_delay(
+    state: str, tuning: str | None, status: str
+) -> None:
+    link = SimpleNamespace(state=state, tuning=tuning, wake=lambda: None)
+    served = SimpleNamespace(service=SimpleNamespace(link=link))
+    request: Any = SimpleNamespace(app=SimpleNamespace(state=served))
+    answer = await health(request)
+    assert json.loads(bytes(answer.body)) == {"status": status}
+    assert answer.status_code == (200 if status == "ok" else 503)
 
 
 def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None:
