@@ -30,6 +30,7 @@ def test_text_is_continued_as_generate_raw_does(
     events = tiny_server.ask(PATH, {**asked, "stream": True}).events
     assert "".join(event["choices"][0]["text"] for event in events) == wanted["text"]
     assert events[-1]["choices"][0]["finish_reason"] == wanted["finish_reason"] and events[-1]["timings"]
+    assert all(event["choices"][0]["logprobs"] is None for event in events)
     stop = wanted["text"][5:8]
     (stopped,) = tiny_server.ask(PATH, {**asked, "stop": stop}).json["choices"]
     assert (stopped["text"], stopped["finish_reason"]) == (wanted["text"].partition(stop)[0], "stop")
