@@ -1,18 +1,30 @@
-"""A pair on this machine: whether it is installed and fits, and how fast it is, in words."""
+"""A pair, or a model of the Hub, on this machine: whether it fits, and how fast it is, in words."""
 
+import re
 from dataclasses import dataclass
 
 from app.shell.expected_speed import sentence
 from app.shell.printable import one_line
 from models.hub.removal import removable_bytes
-from models.pairs.catalogue import Pair
+from models.hub.search import FoundModel
+from models.pairs.catalogue import Pair, fitting_draft
 from models.pairs.installed import installed
+from models.pairs.pair import Source
 from models.size_text import size_text
 from models.speed.chips import Chip
 from models.speed.fit import Fit, fit
 from models.speed.fitting_drafters import NOTICEABLE, FittingDrafter, fitting_drafters
 from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
+
+GROUPS = ("On this machine", "Fits here", "Tight here", "Does not fit here")
+NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
+"""The drafters available for every target."""
+MADE_HERE = "eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {name} --kind KIND"
+"""The drafters that can be trained for a pair's target."""
+WORKING_BYTES = 600_000_000
+"""Estimate for the caches at 4096 tokens and the activations."""
+_BITS = re.compile(r"(\d)-?bit", re.IGNORECASE)
 
 NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from memory."
 
@@ -44,9 +56,6 @@ def matches(facts: Facts, words: str) -> bool:
     known = f"{pair.name} {pair.target} {pair.draft} {pair.family} {pair.licence} {pair.quantization} "
     known += f"{pair.good_for} {'installed' if facts.installed else ''} {fit.verdict if fit else ''}"
     return all(word in known.lower() for word in words.lower().split())
-
-
-GROUPS = ("On this machine", "Fits here", "Tight here", "Does not fit here")
 
 
 def group(facts: Facts) -> int:
@@ -90,8 +99,32 @@ def drafter_row(drafter: FittingDrafter) -> str:
     return one_line(f"{drafter.kind}: {' · '.join(known)}")
 
 
-NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
-"""The drafters available for every target."""
+def hub_facts(found: FoundModel, machine: Machine, chip: Chip | None) -> Facts:
+    """A Hub model with the draft that should fit it; without `fit` if the Hub does not give its size."""
+    source, bits = Source(found.repo), _BITS.search(found.repo)
+    draft = fitting_draft(source)
+    pair = Pair(
+        name=found.repo,
+        target=source,
+        draft=Source(draft) if draft else None,
+        quantization=f"{bits[1]}-bit" if bits else "bf16",
+        download_bytes=found.bytes,
+        memory_bytes=found.bytes + WORKING_BYTES,
+        family="",
+        licence=found.licence,
+        good_for="",
+        verified=False,
+    )
+    fits = fit(pair, machine) if found.bytes else None
+    return Facts(pair, False, fit=fits, drafters=tuple(fitting_drafters(pair, chip)))
 
-MADE_HERE = "eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {name} --kind KIND"
-"""The drafters that can be trained for a pair's target."""
+
+def hub_details(found: FoundModel, fit: Fit | None) -> str:
+    size = f"{size_text(found.bytes)} of weights" if found.bytes else "size not known"
+    licence = found.licence or "no licence named"
+    lines = [f"{found.repo}: {size}, {licence}, {found.downloads:,} downloads in 30 days"]
+    if found.gated:
+        lines.append("Its terms have to be accepted on its page first.")
+    if fit:
+        lines.append(f"Here: {fit.verdict}, it {fit.why}.")
+    return "\n".join(one_line(line) for line in lines)

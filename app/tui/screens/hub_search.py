@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.chat.hub_models import HubModel, details, hub_model
+from app.chat.pair_facts import Facts, hub_details, hub_facts
 from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
@@ -15,7 +15,7 @@ from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList, column
 from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, drafted_by
 from models.errors import ModelsError
-from models.hub.search import search
+from models.hub.search import FoundModel, search
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
@@ -41,7 +41,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
     def __init__(self, words: str = "") -> None:
         super().__init__()
         self._words = words
-        self.models: dict[str, HubModel] = {}
+        self.models: dict[str, tuple[FoundModel, Facts]] = {}
         """By repository."""
 
     def parts(self) -> ComposeResult:
@@ -65,10 +65,10 @@ class HubSearchScreen(OpenedScreen[str | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_id in self.models:
-            model = self.models[event.option_id]
-            name, *lines = details(model).split("\n")
+            model, facts = self.models[event.option_id]
+            name, *lines = hub_details(model, facts.fit).split("\n")
             about = Content.assemble((name, "bold"), *(f"\n{line}" for line in lines), "\n")
-            self.query_one("#hub-details Static", Static).update(about + drafted_by(model.drafters))
+            self.query_one("#hub-details Static", Static).update(about + drafted_by(facts.drafters))
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -82,16 +82,16 @@ class HubSearchScreen(OpenedScreen[str | None]):
     def _ask(self, words: str) -> None:
         try:
             machine, chip = this_machine(), this_chip()
-            found = [hub_model(model, machine, chip) for model in search(words)]
+            found = {model.repo: (model, hub_facts(model, machine, chip)) for model in search(words)}
         except (ModelsError, OSError) as error:
             self.from_thread(self.show_message, f"✗ {error}")
         else:
             self.from_thread(self._show, words, found)
 
-    def _show(self, words: str, found: list[HubModel]) -> None:
+    def _show(self, words: str, found: dict[str, tuple[FoundModel, Facts]]) -> None:
         if words != self._words:
             return  # results of an earlier search
-        self.models = {model.found.repo: model for model in found}
+        self.models = found
         self._draw()
         if found and words == self.query_one(Input).value:  # else the person types on
             self.query_one(OptionList).focus()
@@ -110,12 +110,12 @@ class HubSearchScreen(OpenedScreen[str | None]):
         place = options.highlighted or 0
         options.clear_options()
         self.query_one("#hub-details Static", Static).update("")
-        options.add_options(Option(_row(m, name, width), id=m.found.repo) for m in self.models.values())
+        options.add_options(Option(_row(*known, name, width), id=repo) for repo, known in self.models.items())
         options.highlighted = min(place, len(self.models) - 1) if self.models else None
 
 
-def _row(model: HubModel, name: int, width: int) -> Content:
-    found, fit = model.found, model.fit
+def _row(found: FoundModel, facts: Facts, name: int, width: int) -> Content:
+    fit = facts.fit
     verdict = fit.verdict if fit else "not known"
     repo = one_line(found.repo)
     if len(repo) > name:
@@ -123,7 +123,7 @@ def _row(model: HubModel, name: int, width: int) -> Content:
     line = f"{column(repo, name)} {size_text(found.bytes) if found.bytes else '?':>9}"
     if width < WIDE:
         return Content.styled(line, BAR_STYLES[fit.verdict] if fit and fit.verdict != "fits" else "")
-    draft = "yes" if any(drafter.kind == MODEL for drafter in model.drafters) else "-"
+    draft = "yes" if any(drafter.kind == MODEL for drafter in facts.drafters) else "-"
     line += f" {found.downloads:>10,} {draft:<6} "
     licence = f" {column(found.licence, 15)}" if width >= WITH_LICENCE else ""
     style = "$text-muted" if fit and fit.verdict == "does not fit" else ""
