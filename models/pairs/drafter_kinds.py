@@ -32,7 +32,7 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     LAYER_SKIP: lambda c: c.get("model_type") == LAYER_SKIP and isinstance(c.get("layers"), list),
 }
 """By kind, whether a config is of it; the first match decides. Ordinary models match none."""
-_OF_SPECULATORS = {"eagle3": "eagle"}
+_OF_SPECULATORS = {"eagle3": "eagle", "eagle": "EAGLE-1"}
 """Our kinds by speculators' names, where they differ."""
 _OTHERS = ("Gemma4Eagle3Model",)
 """Architectures or types of published drafters that cannot be loaded."""

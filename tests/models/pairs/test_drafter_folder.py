@@ -42,6 +42,7 @@ def test_the_kind_of_a_folder_is_read_from_its_config(
 def test_a_family_that_is_known_by_name_only_is_refused_by_it(tmp_path: Path) -> None:
     for config, family in (
         ({"speculators_model_type": "hydra", "draft_vocab_size": 300}, "hydra"),
+        ({"speculators_model_type": "eagle", "architectures": ["EagleSpeculator"]}, "EAGLE-1"),
         ({"architectures": ["Gemma4Eagle3Model"], "model_type": "gemma4"}, "Gemma4Eagle3Model"),
     ):
         with pytest.raises(BadChoice, match=f"drafter of the family {family}, which this version cannot"):
