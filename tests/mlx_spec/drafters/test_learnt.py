@@ -11,7 +11,7 @@ from mlx_spec.drafters.eagle_head import EagleHead
 from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from mlx_spec.drafters.pard import PardDrafter
 from tests.mlx_spec.dflash_heads import SHAPE
-from tests.mlx_spec.drafters.learnt import LEARNT, LENGTH, MUTANTS, PROMPT, SEED
+from tests.mlx_spec.drafters.learnt import DEPTH, LEARNT, LENGTH, MUTANTS, PROMPT, SEED
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import KNOWN, Uneven, head_for, target
 from tests.mlx_spec.proposals import Proposed, proposed
@@ -22,6 +22,8 @@ FAMILIES = ("eagle", "medusa", "pard", "assistant", "dflash")
 tests their equations, `test_gemma_dspark.py` turns, batches and a head that is read wrongly."""
 ROOM = {"medusa": 4, "peagle": 3, "dflash": 4, "dflash2": 4, "dspark": 5}
 """Tokens that may be drafted at once."""
+FLOOR = (0.6, 0.6, 0.4)
+"""The least share of drafts that are accepted up to each position."""
 
 
 @pytest.mark.parametrize(
@@ -49,8 +51,10 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance_and_the_text
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
 def test_mutants_draft_something_else_and_are_accepted_less_often(name):
     learnt = LEARNT[name]
-    honest = rate(learnt.known())
-    assert honest > 0.5, "it did not learn its texts"
+    known = learnt.known()
+    honest = rate(known)
+    reached = [np.mean([one.read.accepted > place for one in known]) for place in range(DEPTH)]
+    assert honest > 0.5 and (np.array(reached) > FLOOR).all(), "it did not learn its texts"
     for broken in MUTANTS[name]:
         rounds = learnt.known(broken(learnt.kind))
         assert not all(map(learnt.is_right, rounds)) and rate(rounds) < 0.85 * honest, broken
