@@ -17,6 +17,7 @@ DRAFT_MODELS = (MODEL, PARD)
 """Kinds that are whole models, with a tokenizer."""
 TOKENIZER_FILES = frozenset({"tokenizer.json", "tokenizer.model", "vocab.json"})
 _EAGLES = frozenset({"LlamaForCausalLMEagle3", "Qwen3Eagle3Model"})
+_PARALLEL = ("PEagleDraftModel", "pard_token", "ptd_token_id")
 _SIGNS: dict[str, Callable[[Config], bool]] = {
     "medusa": lambda c: "medusa_num_heads" in c or c.get("model_type") == "medusa",
     DSPARK: lambda c: (
@@ -24,7 +25,7 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     ),
     "dflash2": lambda c: "DFlash2DraftModel" in _architectures(c),
     "dflash": lambda c: "DFlashDraftModel" in _architectures(c) or bool(_dflash(c)),
-    "peagle": lambda c: _is_eagle(c) and ("pard_token" in c or "ptd_token_id" in c),
+    "peagle": lambda c: _is_eagle(c) and not {*_architectures(c), *c}.isdisjoint(_PARALLEL),
     "eagle": lambda c: _is_eagle(c),
     "mtp": lambda c: str(c.get("model_type")).endswith("_mtp"),
     "assistant": lambda c: c.get("model_type") in ("gemma4_assistant", "gemma4_unified_assistant"),

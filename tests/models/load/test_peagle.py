@@ -29,7 +29,7 @@ def publish(folder: Path, head: PEagleHead, packaging: str, **changes: Any) -> P
     weights: dict[str, mx.array] = {}
     for name, x in tree_flatten(head.parameters()):
         own = str(name).replace("deeper.0.", "layers.1.")
-        own = own.replace("midlayer.", "layers.0.") if packaging == "speculators" else own
+        own = own.replace("midlayer.", "layers.0.") if packaging != "vLLM" else own
         weights[own] = x  # type: ignore[assignment]
     weights["mask_hidden"] = weights["mask_hidden"][None, None]
     if head.shape.tokens == KNOWN:
@@ -43,6 +43,9 @@ def publish(folder: Path, head: PEagleHead, packaging: str, **changes: Any) -> P
         config["transformer_layer_config"]["num_hidden_layers"] = 2
     else:
         config = sglang({"ptd_token_id": MASK}) | {"num_hidden_layers": 2}
+    if packaging == "SpecForge":
+        named = {"architectures": ["PEagleDraftModel"], "draft_vocab_size": 9, "mask_token_id": MASK}
+        config = {k: x for k, x in config.items() if k != "ptd_token_id"} | named
     return write_folder(folder, config | changes, weights)
 
 
@@ -53,6 +56,7 @@ def publish(folder: Path, head: PEagleHead, packaging: str, **changes: Any) -> P
         ("speculators", FEW, True, 6),
         ("vLLM", SHAPE, True, 8),
         ("vLLM", FEW, False, 8),
+        ("SpecForge", FEW, True, 8),
         ("speculators", replace(SHAPE, norm_before_residual=True), True, 6),
     ],
 )
