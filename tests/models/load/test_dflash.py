@@ -88,6 +88,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "z-lab, all causal": (z_lab(**SLIDING, is_causal=True), SHAPE, {"window": WINDOW, "causal": True}),
     "z-lab, none causal": (z_lab(**SLIDING, is_causal=False), SHAPE, {"window": WINDOW, "causal": False}),
     "SpecForge": (spec_forge(), DSPARK, {}),
+    "SpecForge, few tokens": (spec_forge(), replace(DSPARK, tokens=KNOWN), {}),
     "SpecForge, labels not shifted": (spec_forge(shift_label=False), replace(SHAPE, markov_rank=8), {}),
     "DeepSpec": (deep_spec(), DSPARK, {}),
     "LFM2": (
@@ -131,7 +132,7 @@ def publish(folder: Path, head: DFlashHead, config: dict[str, Any]) -> Path:
             "confidence_head.proj.weight": mx.ones((1, 40)),
             "confidence_head.proj.bias": mx.ones((1,)),
         }
-    if head.shape.own_rows:
+    if head.shape.tokens == KNOWN:
         weights["d2t"] = mx.array(KNOWN) - mx.arange(len(KNOWN))
     if config.get("rope_is_neox_style") is False:
         weights = {name: _interleaved(name, x) for name, x in weights.items()}
@@ -163,10 +164,9 @@ def test_its_drafts_are_those_of_its_equations(tmp_path, case):
     config, shape, more = CASES[case]
     head = random_head(shape)
     drafter, equations = loaded(publish(tmp_path / "head", head, config)), by_hand(head, **more)
-    if shape.own_rows:
-        equations = replace(
-            equations, rows=equations.w["lm_head.weight"], w={**equations.w, "d2t": KNOWN_OFFSETS}
-        )
+    if shape.tokens == KNOWN:
+        rows = equations.w["lm_head.weight"] if shape.own_rows else equations.rows[list(KNOWN)]
+        equations = replace(equations, rows=rows, w={**equations.w, "d2t": KNOWN_OFFSETS})
     engine = Engine(target(), [drafter], context_limit=400)
     rounds = proposed(engine, PROMPT, drafter.name, max_tokens=8, draft_length=shape.room)
     assert len(rounds) > 3 and all(len(one.read.drafted) == shape.room for one in rounds[:2])
