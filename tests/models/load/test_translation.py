@@ -51,12 +51,12 @@ def between(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_any_text_is_read_as_it_is_and_drafted_in_tokens_of_the_target(
     between: Any, target: str, draft: str
 ) -> None:
-    """Random texts, cut anywhere: 1,000 joins over all pairs."""
+    """Random texts, cut anywhere: 2,000 joins over all pairs."""
     by, draw, joins = between(target, draft), random.Random(f"{target} {draft}"), 0
     ours, theirs = by.shared
     assert len(set(ours)) == len(ours) and len(set(theirs)) == len(theirs)
     assert all(by.target.of([a]) == by.draft.of([b]) for a, b in zip(ours, theirs, strict=True))
-    while joins < 1000 / len(MAKERS) ** 2:
+    while joins < 2000 / len(MAKERS) ** 2:
         transcript, text = by.transcript(), "".join(draw.choices(WORDS, k=draw.randint(1, 12)))
         tokens = list(by.target.nearest(text))
         for end in sorted(draw.sample(range(1, len(tokens) + 1), min(3, len(tokens)))):
@@ -68,7 +68,7 @@ def test_any_text_is_read_as_it_is_and_drafted_in_tokens_of_the_target(
             goes_on = "".join(draw.choices(WORDS, k=2))
             drafted = list(by.draft.nearest(goes_on))[: draw.randint(1, 9)]
             found = transcript.to_target(drafted)
-            assert all(0 <= token < 700 for token in found)
+            assert all(token in by.target.bytes or token in by.target.special for token in found)
             whole = by.draft.of(drafted)
             assert whole.startswith(by.target.of(found)) or not read  # half a character is held back
             joins += 1
