@@ -127,8 +127,7 @@ class Batch:
         ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
-            drafted = mx.clip(draft.tokens, 0, self.vocab - 1)
-            ids = mx.concatenate([ids, drafted], axis=1)
+            ids = mx.concatenate([ids, mx.clip(draft.tokens, 0, self.vocab - 1)], axis=1)
         return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:

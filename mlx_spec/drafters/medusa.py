@@ -84,8 +84,7 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], propo
     depth = 1 + max(level for _, level, _ in nodes)
     first, ranked = mx.zeros((len(logits), 0), mx.int32), []
     for index in range(depth):
-        scores = proposer.scores(logits[:, index], index, first)
-        ranked.append(_best(scores, len(RIGHT[0])))
+        ranked.append(_best(proposer.scores(logits[:, index], index, first), len(RIGHT[0])))
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)
     tokens = mx.stack(ranked, axis=1)[:, mx.array(levels), mx.array(ranks)]

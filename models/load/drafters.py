@@ -119,7 +119,10 @@ def load_drafters(
             notes.append(f"This pair has a draft model. To use yours in its place: --drafter {place}")
         elif kind not in named:
             try:
-                room = _take(folder, room)
+                if (needed := Checkpoint(folder, folder).weight_bytes()) > room:
+                    sizes = f"it needs {size_text(needed)} of memory, and {size_text(room)} are left."
+                    raise MachineTrouble(sizes)
+                room -= needed
                 drafters.append(load_drafter(folder, kind, target, config))
             except ModelsError as error:
                 notes.append(f"The drafter in {folder} is left out: {error}")
@@ -131,14 +134,6 @@ def with_bits(config: dict[str, Any], bits: int | None) -> dict[str, Any]:
     if bits is None:
         return config
     return config | {"quantization": {"group_size": GROUP, "bits": bits} if bits < WHOLE else None}
-
-
-def _take(folder: Path, room: int) -> int:
-    """The room left after a drafter's weights; MachineTrouble if they need more."""
-    needed = Checkpoint(folder, folder).weight_bytes()
-    if needed > room:
-        raise MachineTrouble(f"it needs {size_text(needed)} of memory, and {size_text(room)} are left.")
-    return room - needed
 
 
 def load_drafter(folder: Path, kind: str, target: Any, config: dict[str, Any]) -> Drafter:

@@ -75,8 +75,7 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
         check_same(ranks, spec, paths)
     drafting = spec
     if folder_kind(paths[-1]) not in DRAFT_MODELS:
-        head = Source(str(paths.pop()))
-        drafting = replace(spec, draft=None, drafters=(*spec.drafters, head))
+        drafting = replace(spec, draft=None, drafters=(*spec.drafters, Source(str(paths.pop()))))
         by_kind(drafting.drafters)  # refuses two of a kind
     with ExitStack() as stack:
         loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show, ranks)

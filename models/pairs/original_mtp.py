@@ -6,6 +6,7 @@ not enough: conversions keep naming the layers they dropped.
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,7 @@ def is_original(draft: Path, target: Path) -> bool:
 def taken_from(target: Source, original: Source) -> Path | None:
     """The folder with the MTP layers extracted from this repository; None if there is none."""
     folder = own_place(target, MTP)
-    try:
-        if facts_of(folder).get("from") == str(original):
-            check_drafter(folder)
+    with suppress(ModelsError):
+        if facts_of(folder).get("from") == str(original) and check_drafter(folder):
             return folder
-    except ModelsError:
-        pass
     return None

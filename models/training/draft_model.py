@@ -137,8 +137,7 @@ def save_model(folder: Path, model: nn.Module, config: Mapping[str, Any], bits: 
     Args:
         bits: quantize its matrices to this many bits; None: 16 bits, bfloat16 or float16 as its config says.
     """
-    dtype = mx.bfloat16 if config.get("torch_dtype") == "bfloat16" else mx.float16
-    model.set_dtype(dtype)
+    model.set_dtype(mx.bfloat16 if config.get("torch_dtype") == "bfloat16" else mx.float16)
     quantization = quantize(model, bits, (nn.Linear, nn.Embedding))
     weights: dict[str, mx.array] = dict(tree_flatten(model.parameters()))  # type: ignore[arg-type]
     mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})
