@@ -73,12 +73,11 @@ def show(
     pair, known = find(name), chosen_chip(chip)
     facts = _facts(pair, known)
     ranked = fitting_drafters(pair, known)
-    facts["notes"] = _notes(pair)
+    notes = _notes(pair)
     if json:
-        json_data(facts | {"may_draft": [_drafter_json(pair, drafter) for drafter in ranked]})
+        json_data(facts | {"notes": notes, "may_draft": [_drafter_json(pair, drafter) for drafter in ranked]})
         return
     del facts["expected"]
-    notes = facts.pop("notes")
     width = max(map(len, facts))
     for key, value in facts.items():
         label = "fits here" if key == "fits" else key.removesuffix("_bytes").replace("_", " ")
@@ -104,8 +103,7 @@ def _may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
     """Lines: each drafter with its size, expected speed, reason for its rank, and how to get it."""
     yield "Drafters for its target, the one to try first at the top:"
     for place, drafter in enumerate(ranked, start=1):
-        unverified = drafter.named_in and not drafter.here
-        yield f"{place}. {drafter_row(drafter)}{' ?' if unverified else ''}"
+        yield f"{place}. {drafter_row(drafter)}{' ?' if drafter.named_in and not drafter.here else ''}"
         speed, licence = "", ""
         if drafter.speed and drafter.range:
             speed = f"{with_range(drafter.speed, drafter.range, 'tokens/s')}, predicted: "
@@ -120,8 +118,8 @@ def _may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
 
 def _drafter_json(pair: Pair, drafter: FittingDrafter) -> dict[str, Any]:
     """One drafter's fields; `verified` is false if it is only named in a source and not installed."""
-    command = _pull_command(pair, drafter)
-    return asdict(drafter) | {"verified": drafter.here or not drafter.named_in, "pull": command or None}
+    verified, pull = drafter.here or not drafter.named_in, _pull_command(pair, drafter) or None
+    return asdict(drafter) | {"verified": verified, "pull": pull}
 
 
 def _pull_command(pair: Pair, drafter: FittingDrafter) -> str:
@@ -174,7 +172,7 @@ def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
             plain, drafted = "", ""
             if expected := pair["expected"]:
                 plain = f"{expected['plain']:.0f}"
-                drafted = f"{expected['drafted']:.0f}" if pair["draft"] else ""
+                drafted = f"{expected['drafted']:.0f}" if expected["length"] is not None else ""
             cells[4:4] = [plain, drafted]
         grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)

@@ -45,7 +45,7 @@ def sentence(pair: Pair, expected: Expectation) -> str:
     speeds = f"plain {with_range(expected.plain, expected.plain_range, 'tokens/s')}"
     if expected.length:
         speeds += f", drafted {with_range(expected.drafted, expected.drafted_range)}"
-    elif pair.draft:
+    elif expected.length == 0:
         speeds += ", no gain from drafting predicted"
     return f"On an {expected.chip.name}: {speeds}; {SOURCE}."
 

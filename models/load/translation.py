@@ -15,9 +15,9 @@ from models.errors import BadChoice
 from models.load.token_bytes import TokenBytes, decoded
 from models.load.tokenizers import differences, read_tokenizer, same_files
 from models.pairs.catalogue import fitting_draft
-from models.pairs.drafter_kinds import MODEL
+from models.pairs.drafter_kinds import DRAFT_MODELS, MODEL
 from models.pairs.folder import folder_kind
-from models.pairs.installed import installed_folder
+from models.pairs.installed import draft_kind, installed_folder
 from models.pairs.pair import PairSpec
 
 LONGEST = 32
@@ -188,7 +188,7 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
 
 def bridged(spec: PairSpec) -> tuple[str, ...]:
     """Notes on the tokenizers of an installed pair; raises ModelsError as `translation`."""
-    if spec.draft is None:
+    if spec.draft is None or draft_kind(spec) not in DRAFT_MODELS:
         return ()
     with ExitStack() as stack:
         paths = [installed_folder(source, spec) for source in (spec.target, spec.draft)]

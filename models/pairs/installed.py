@@ -1,13 +1,15 @@
 """What is installed of a pair: folders, GGUF files, snapshots in the Hub's cache. Uses no network."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
 from models.errors import ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
-from models.pairs.folder import check_folder
-from models.pairs.original_mtp import is_original, taken_from
+from models.pairs.drafter_kinds import MODEL
+from models.pairs.folder import check_folder, folder_kind
+from models.pairs.original_mtp import MTP, is_original, taken_from
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
 
@@ -26,11 +28,9 @@ def is_installed(source: Source) -> bool:
 
 def installed_bytes(source: Source) -> int | None:
     """Bytes of the model's weights on disk; None if it is not installed or not whole."""
-    folder = find_folder(source)
-    try:
-        return check_folder(folder) if folder else None
-    except ModelsError:
-        return None
+    with suppress(ModelsError):
+        return check_folder(folder) if (folder := find_folder(source)) else None
+    return None
 
 
 def default_pair() -> Pair:
@@ -83,6 +83,14 @@ def find_folder(source: Source) -> Path | None:
 def taken_mtp(spec: PairSpec) -> Path | None:
     """The folder of MTP layers extracted from the draft, if that is the target's original repository."""
     return taken_from(spec.target, spec.draft) if spec.draft not in (None, spec.target) else None
+
+
+def draft_kind(spec: PairSpec) -> str:
+    """The kind of the pair's draft, by its small files; `model` if they are not here or damaged."""
+    with suppress(ModelsError):
+        folder = taken_mtp(spec) or (spec.draft and find_folder(spec.draft))
+        return MTP if _wants_mtp(spec) else folder_kind(folder) if folder else MODEL
+    return MODEL
 
 
 def _wants_mtp(spec: PairSpec) -> bool:

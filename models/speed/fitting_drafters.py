@@ -12,7 +12,7 @@ from typing import Any
 from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft
 from models.pairs.drafter_kinds import MODEL, PARD
 from models.pairs.folder import check_folder, read_config
-from models.pairs.installed import find_folder, installed_bytes, is_installed
+from models.pairs.installed import draft_kind, find_folder, installed_bytes, is_installed
 from models.pairs.own_drafters import facts_of, own_drafters
 from models.pairs.pair import Source
 from models.pairs.published import Layout, Published, Round, published_for
@@ -64,7 +64,8 @@ _BY_KIND = ("dspark", "dflash2", "dflash", "mtp", "assistant", EAGLE, "peagle", 
 def fitting_drafters(pair: Pair, chip: Chip | None) -> list[FittingDrafter]:
     """The drafters of the pair's target, best first: those with a predicted gain, then those without a
     prediction by kind, then those predicted not to gain."""
-    return sorted([*_models(pair, chip), *_own(pair, chip), *_published(pair, chip)], key=_place)
+    found = [*_models(pair, chip), *_own(pair, chip), *_published(pair, chip)]
+    return sorted({(each.kind, each.source): each for each in found}.values(), key=_place)
 
 
 def _place(drafter: FittingDrafter) -> tuple[int, float]:
@@ -79,16 +80,16 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     others = [other.draft for other in all_pairs() if other.target == pair.target]
     sources = [pair.draft, *others, Source(suggested) if suggested else None]
     for draft in dict.fromkeys(source for source in sources if source is not None):
-        expected = expect(replace(pair, draft=draft), chip) if chip else None
-        name = Path(draft.repo).name if draft.is_local else str(draft)
+        drafted = replace(pair, draft=draft)
+        expected = expect(drafted, chip) if chip else None
+        name, kind = Path(draft.repo).name if draft.is_local else str(draft), draft_kind(drafted.spec)
         found = FittingDrafter(
-            MODEL, name, is_installed(draft), _model_bytes(draft, pair), why=_NO_SHAPES if chip else NO_CHIP
+            kind, name, is_installed(draft), _model_bytes(draft, pair), why=_NO_SHAPES if chip else NO_CHIP
         )
-        if expected:
+        if expected and expected.length is not None:
             of = "its family's" if expected.acceptance.published else "other families'"
             gain = Gain(expected.drafted, expected.drafted_range, expected.length)
-            why = f"at the middle of {of} published acceptances"
-            found = _with_gain(found, gain, expected.plain, f" {why}")
+            found = _with_gain(found, gain, expected.plain, f" at the middle of {of} published acceptances")
         licence = next((other.licence for other in all_pairs() if other.draft == draft), "")
         yield found if draft.is_local else replace(found, named_in="the catalogue", licence=licence)
 
@@ -113,8 +114,9 @@ def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
 def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     target = model_of(pair.target, pair.quantization)
     for kind, folder in own_drafters(pair.target)[0].items():
-        origin = "ships with the program" if shipped_drafters_folder() in folder.parents else "trained here"
-        rates = facts_of(folder).get("acceptance")
+        shipped, facts = shipped_drafters_folder() in folder.parents, facts_of(folder)
+        origin = "ships with the program" if shipped else str(facts.get("from", "trained here"))
+        rates = facts.get("acceptance")
         accepted = rates if isinstance(rates, list) and all(type(r) is float for r in rates) else []
         first, why = accepted[0] if accepted else None, _NO_RATES if chip else NO_CHIP
         found = FittingDrafter(kind, origin, True, check_folder(folder), accepted=first, why=why)

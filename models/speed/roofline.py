@@ -17,6 +17,8 @@ from statistics import median
 from typing import Any
 
 from models.pairs.catalogue import BUILTIN_PAIR, Pair
+from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.installed import draft_kind
 from models.pairs.pair import Source
 from models.speed.chips import Chip
 
@@ -102,7 +104,7 @@ class Expectation:
     Four of five published speeds lie within such ranges. `drafted` is the speed at the family's median
     acceptance rate, at its best draft length. Its range covers the family's lowest and highest rates, each at
     its own best length, but not less than plain's, because `auto` falls back to plain. Length 0: drafting
-    does not pay.
+    does not pay; None: there is no draft model.
     """
 
     chip: Chip
@@ -110,21 +112,22 @@ class Expectation:
     plain_range: tuple[float, float]
     drafted: float
     drafted_range: tuple[float, float]
-    length: int
+    length: int | None
     acceptance: AcceptanceRange
     categories: tuple[Category, ...]
 
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None if a model's shape or format is unknown."""
-    target, draft = (source and model_of(source, pair.quantization) for source in (pair.target, pair.draft))
-    if target is None or (pair.draft and draft is None):
+    own = pair.draft if draft_kind(pair.spec) in DRAFT_MODELS else None
+    target, draft = (source and model_of(source, pair.quantization) for source in (pair.target, own))
+    if target is None or (own and draft is None):
         return None
     rate = acceptance_of(pair.family)
     plain = 1 / pass_seconds(target, chip)
     plain_range = _around(plain, _table("fitted")["plain_error"])
-    if draft is None:  # the gain from lookup is not predicted
-        return Expectation(chip, plain, plain_range, plain, plain_range, 0, rate, ())
+    if draft is None:  # the gain from lookup and heads is not predicted here
+        return Expectation(chip, plain, plain_range, plain, plain_range, None, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     within = plain_range
     if length:
@@ -220,8 +223,7 @@ def verify_cost(model: Model, chip: Chip, rows: int) -> float:
 def _on_line(xs: list[float], ys: list[float], x: float) -> float:
     """Linear interpolation between points; past the last one with the last slope."""
     place = next((i for i in range(1, len(xs)) if x <= xs[i]), len(xs) - 1)
-    slope = (ys[place] - ys[place - 1]) / (xs[place] - xs[place - 1])
-    return ys[place] + slope * (x - xs[place])
+    return ys[place] + (ys[place] - ys[place - 1]) / (xs[place] - xs[place - 1]) * (x - xs[place])
 
 
 def acceptance_of(family: str) -> AcceptanceRange:

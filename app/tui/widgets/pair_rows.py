@@ -94,6 +94,6 @@ def _speeds(facts: Facts) -> str:
     if (expected := facts.expected) is None:
         return "unknown"
     heads = [one.speed for one in facts.drafters if one.speed and one.here and one.kind != MODEL]
-    if facts.pair.draft is None and not heads:
+    if expected.length is None and not heads:
         return f"{expected.plain:.0f}"
     return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from models.pairs.catalogue import find
+from models.pairs.installed import repository_folder
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
 from tests.app.run_command import Cli
@@ -53,3 +54,18 @@ def test_what_ships_is_here_and_needs_no_command(run: Cli) -> None:
     assert (head["kind"], head["here"], head["verified"], head["pull"]) == ("eagle", True, True, None)
     out = run("pairs show smollm2-135m --chip", "M4 Max").out
     assert "\n   here\n" in out and "? Not verified" not in out
+
+
+def test_of_a_pair_with_a_head_its_prediction_says_nothing_of_a_draft_model(run: Cli) -> None:
+    repository = repository_folder("org/head")
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("main")
+    (repository / "snapshots" / "main").mkdir(parents=True)
+    (repository / "snapshots" / "main" / "config.json").write_text('{"medusa_num_heads": 2}')
+    add_own(replace(find("qwen3-8b"), name="mine", draft=Source("org/head"), own=True))
+    said = run("pairs show mine --chip M1").out
+    assert "On an M1: plain" in said and "no gain from drafting" not in said
+    assert "medusa: org/head" in said and "model: org/head" not in said
+    rows = run("pairs --chip M1").out.split("\n\n")[0].splitlines()
+    lines = {line.split()[0]: line.split() for line in rows if line.split()}
+    assert len(lines["mine"]) == len(lines["qwen3-8b"]) - 1, "no drafted speed"

@@ -18,6 +18,7 @@ from mlx_spec.drafters.peagle_head import PEagleHead
 from models.errors import BadChoice
 from models.load.eagle import AUX
 from models.load.engine import load
+from models.load.translation import bridged
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
 from models.training.kinds import KINDS, eagle_shape
@@ -62,6 +63,7 @@ def check_pulled(hub: HubServer, folder: Path, name: str) -> None:
     hub.models["org/head"] = HostedModel(files_of(folder))
     assert main(["pull", *PAIR]) == 0 and installed(HEADED)
     check_drafts(HEADED, name)
+    assert bridged(HEADED) == (), "a head has no tokenizer"
 
 
 def write(folder: Path, module: nn.Module, config: dict[str, Any]) -> Path:

@@ -17,11 +17,12 @@ from models.hub.download import check
 from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
 from models.load.take_mtp import take_mtp
-from models.pairs.installed import find_folder, installed, repository_folder
+from models.pairs.installed import draft_kind, find_folder, installed, repository_folder
 from models.pairs.original_mtp import taken_from
 from models.pairs.own_drafters import own_place
 from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
+from models.speed.fitting_drafters import fitting_drafters
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.tiny_models import settled
 from tests.models.hub.pulling import check_drafts, last
@@ -103,6 +104,8 @@ def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     assert "nothing had to be downloaded" in capfd.readouterr().err
     check_drafts(SPEC, "mtp")
     assert "mtp" in load(PairSpec("unnamed", SPEC.target, None)).engine.drafter_names
+    found = fitting_drafters(describe_own(SPEC, [1000, 2000]), None)
+    assert [(each.kind, each.source, each.here) for each in found] == [("mtp", "org/original", True)]
 
 
 def test_an_original_in_numbers_that_are_not_read_is_refused_before_its_weights(
@@ -140,6 +143,7 @@ def test_an_original_may_be_larger_than_its_conversion_in_a_pair_of_one_s_own(
     host(hub, home, "qwen3_5")
     list(check(SPEC))
     assert describe_own(SPEC, [1000, 2000]).draft == Source("org/original")
+    assert draft_kind(SPEC) == "mtp"
     with pytest.raises(BadSource, match="is not smaller than the target"):
         describe_own(PairSpec("itself", SPEC.target, SPEC.target), [2000])
 

@@ -1,15 +1,18 @@
 """Which drafters a target has, their sizes and expected gains."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from models.pairs.catalogue import find
 from models.pairs.installed import repository_folder
+from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 from models.speed.chips import find_chip
 from models.speed.fitting_drafters import FittingDrafter, fitting_drafters
+from models.speed.roofline import expect
 
 SHIPPED = shipped_drafters_folder() / "smollm2-135m"
 
@@ -76,8 +79,8 @@ def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_s
     assert block.bytes is None and "neither its size nor an acceptance of it" in block.why
 
 
-def test_of_a_drafter_that_is_here_the_size_is_that_of_its_file() -> None:
-    repo = "z-lab/gpt-oss-20b-DFlash"
+def pulled_block(repo: str) -> None:
+    """A DFlash head in the Hub's cache, as large as the shipped head."""
     repository = repository_folder(repo)
     folder = repository / "snapshots" / "main"
     folder.mkdir(parents=True)
@@ -85,8 +88,23 @@ def test_of_a_drafter_that_is_here_the_size_is_that_of_its_file() -> None:
     (repository / "refs" / "main").write_text("main")
     (folder / "config.json").write_text('{"architectures": ["DFlashDraftModel"]}')
     (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
+
+
+def test_of_a_drafter_that_is_here_the_size_is_that_of_its_file() -> None:
+    pulled_block(repo := "z-lab/gpt-oss-20b-DFlash")
     (block,) = (each for each in fitting_drafters(find("gpt-oss-20b"), None) if each.source == repo)
     assert block.bytes == 10_537_984
+
+
+def test_a_head_in_the_place_of_a_draft_model_is_listed_once_by_its_kind_and_predicted_as_no_model() -> None:
+    chip, published, unknown = find_chip("M4 Pro"), "z-lab/Qwen3-8B-DFlash-b16", "org/Qwen3-0.6B-head"
+    for repo in (published, unknown):
+        pulled_block(repo)
+        pair = replace(find("qwen3-8b"), name="mine", draft=Source(repo), own=True)
+        (block,) = (each for each in fitting_drafters(pair, chip) if each.source == repo)
+        assert block.kind == "dflash" and block.here and (block.gain is not None) == (repo == published)
+        expected = expect(pair, chip)
+        assert expected and expected.length is None and expected.drafted == expected.plain
 
 
 def test_without_a_chip_nothing_is_predicted_and_blocks_come_before_layers_and_heads() -> None:

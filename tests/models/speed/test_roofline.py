@@ -77,7 +77,8 @@ def test_every_pair_of_the_catalogue_has_a_prediction_on_every_chip() -> None:
             assert expected.plain_range[0] < expected.plain < expected.plain_range[1]
             assert expected.drafted_range[0] <= expected.drafted <= expected.drafted_range[1]
             assert expected.drafted >= expected.plain
-            assert (expected.length == 0) == (expected.drafted == expected.plain)
+            assert (not expected.length) == (expected.drafted == expected.plain)
+            assert (expected.length is None) == (pair.draft is None)
 
 
 def test_drafting_is_not_expected_to_pay_where_rows_cost_as_much_as_passes() -> None:
