@@ -52,7 +52,7 @@ class Translation:
         """From the target's special tokens to the draft model's."""
         self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
         """From the draft model's special tokens to the target's."""
-        seen |= {ours: other for ours, other in self.special.items() if other not in seen.values()}
+        seen |= {ours: theirs for theirs, ours in self.targets.items()}
         shared = sorted(seen.items())
         self.shared = [ours for ours, _ in shared], [theirs for _, theirs in shared]
         usual = self.target.nearest(USUAL)
@@ -104,7 +104,7 @@ class Words:
         written, end = self._cut(drafted)
         if not written:
             return end
-        word = [] if self._is_special(self._word) else self._word
+        word = self._word
         more = _whole(target.of(word) + draft.of(written))[len(target.of(word)) :]
         together = decoded(target.of(word) + more)
         tokens = together and target.encode(together)
@@ -211,7 +211,7 @@ def small_files(path: Path) -> Iterator[Path]:
 
 def _whole(text: bytes) -> bytes:
     """The bytes without an incomplete character at the end."""
-    for cut in range(min(4, len(text) + 1)):
+    for cut in range(4):
         if decoded(text[: len(text) - cut]) is not None:
             return text[: len(text) - cut]
     return text

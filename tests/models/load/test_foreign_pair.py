@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mlx_spec import Options
 from mlx_spec.drafters.foreign import ByText, ByVocabulary
 from models.load.engine import load
 from models.load.translation import USUAL
+from models.pairs.catalogue import find
 from models.pairs.own_pairs import add_own, describe_own
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
@@ -78,7 +80,8 @@ def test_pairs_says_which_way_a_draft_is_bridged_and_what_that_costs(
     assert kind is not characters or "it writes text, 2.3 of its tokens for one of the target's" in said
     assert kind is not others or "it guesses among those. Every draft waits for the text" in said
     (draft / "tokenizer.json").write_text("{}")
-    assert main(["pairs", "show", "mine"]) == 0
+    add_own(replace(find("mine"), name="alone", draft=None))
+    assert main(["pairs", "show", "mine"]) == main(["pairs", "show", "alone"]) == 0
 
 
 def test_a_draft_head_is_for_the_targets_own_tokens(

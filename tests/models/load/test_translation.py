@@ -84,19 +84,24 @@ def test_a_word_that_is_cut_otherwise_after_the_join_goes_on_from_what_is_there(
     assert by.target.of(transcript.to_target(by.draft.encode("del"))) == b"del"
 
 
-def test_an_added_run_of_spaces_is_spaces(tmp_path: Path) -> None:
-    """Gemma's tokenizers have them for indents."""
-    file = spaced(tmp_path / "gemma") / "tokenizer.json"
+@pytest.mark.parametrize(("make", "name", "text"), [(spaced, "▁▁▁▁", "    "), (pieces, "né", "né")])
+def test_an_added_token_is_its_text(tmp_path: Path, make: Any, name: str, text: str) -> None:
+    """Gemma's tokenizers have runs of spaces for indents; letters are not the bytes of a byte-level one."""
+    file = make(tmp_path / "made") / "tokenizer.json"
     tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.add_tokens([AddedToken("▁▁▁▁", normalized=False)])
+    tokenizer.add_tokens([AddedToken(name, normalized=False)])
     tokenizer.save(str(file))
-    assert TokenBytes(read_tokenizer(file.parent)).bytes[tokenizer.get_vocab_size() - 1] == b" " * 4
+    assert TokenBytes(read_tokenizer(file.parent)).bytes[tokenizer.get_vocab_size() - 1] == text.encode()
 
 
 def test_half_a_character_is_neither_said_nor_drafted_and_its_end_completes_it(between: Any) -> None:
     by, transcript = between("pieces", "characters"), between("pieces", "characters").transcript()
     whole = [t for byte in "日".encode() for t, name in by.target.bytes.items() if name == bytes([byte])]
     assert transcript.to_draft(whole[:2]) == [] and by.draft.of(transcript.to_draft(whole)) == "日".encode()
+    cut = [*whole[:2], *by.target.nearest(" model")]
+    assert by.draft.of(by.transcript().to_draft(cut)).endswith(b" model"), (
+        "nor does a cut one stop what follows"
+    )
     drafted = list(by.draft.nearest("ab日"))[:-1]
     assert by.target.of(by.transcript().to_target(drafted)) == b"ab", "nor drafted"
     another = list(by.target.encode("model"))
@@ -115,6 +120,15 @@ def test_special_tokens_are_those_of_the_same_name_or_role_and_else_left_out(bet
     assert transcript.to_target([read[-1]]) == [end], "after one of them, where nothing is written"
     same = between("pieces", "others")
     assert same.special == {i: i + len(same.draft.bytes) - len(same.target.bytes) for i in names.values()}
+
+
+def test_of_two_tokens_that_end_a_text_the_one_of_the_drafts_name_is_guessed(tmp_path: Path) -> None:
+    make_tokenizer(tmp_path / "target", special=("<|own|>", "<|end|>"))
+    make_tokenizer(tmp_path / "draft", special=("<|end|>",))
+    by = Translation(*(read_tokenizer(tmp_path / name) for name in ("target", "draft")))
+    ours, theirs = by.shared
+    named = [by.target.special[a] for a, b in zip(ours, theirs, strict=True) if b == by.draft.end]
+    assert named == ["<|end|>"] and by.draft.end in by.special.values()
 
 
 def test_the_bytes_of_other_scripts_do_not_make_a_draft_that_spells_guess_bytes(tmp_path: Path) -> None:
@@ -181,7 +195,10 @@ def test_the_note_says_how_it_is_bridged_what_that_costs_and_what_fits_better(tm
     found, (note,) = translation(target, draft, "org/fits")
     parts = ("another tokenizer", "% of a usual text's tokens", "waits for the text", "org/fits")
     assert found is not None and all(part in note for part in parts), note
-    assert translation(target, target, None) == (None, ())
+    same = pieces(tmp_path / "same")
+    with (same / "tokenizer.json").open("a") as file:
+        file.write("\n")
+    assert translation(target, target, None) == translation(target, same, None) == (None, ())
 
 
 def test_a_kind_of_drafter_that_needs_the_targets_tokens_is_not_translated(tmp_path: Path) -> None:
