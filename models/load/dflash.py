@@ -44,8 +44,6 @@ def dflash_head(config: Config, weights: Weights, target: Any) -> DFlashHead:
 
 def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     inner, own = layer_of(config), config.get("dflash_config") or {}
-    if not isinstance(own, Mapping):
-        raise ValueError(f"its dflash_config is {own!r}")
     flat = {**config, **own}
     projector, markov = flat.get("projector_type", "dflash"), weights.get("markov_head.markov_w1.weight")
     rank = int(flat.get("markov_rank") or 0) if markov is None else markov.shape[1]
@@ -59,11 +57,10 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         )
     vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
     windows, causal = _kinds(inner, flat, count)
-    rows = len(weights["lm_head.weight"]) if "lm_head.weight" in weights else vocab
     return DFlashShape(
         ModelArgs(**layer_args(inner), model_type="qwen3", tie_word_embeddings=False),
         _taps(config, flat, count, layers),
-        take_tokens(weights, vocab, rows),
+        take_tokens(weights, vocab, vocab),
         size(flat, "mask_token_id", 0),
         size(flat, "block_size"),
         windows,
@@ -122,8 +119,9 @@ def _taps(config: Config, flat: Config, count: int, layers: int) -> tuple[int, .
     key, shift = ("aux_hidden_state_layer_ids", 1) if SPECULATORS in config else ("target_layer_ids", 0)
     found = flat.get(key)
     if found in (None, []):  # as z-lab's code has it
-        steps = max(1, count - 1)
-        return tuple(round(1 + i * (layers - 4) / steps) if count > 1 else layers // 2 for i in range(count))
+        if count == 1:
+            return (layers // 2,)
+        return tuple(round(1 + i * (layers - 4) / (count - 1)) for i in range(count))
     if not isinstance(found, list) or not all(type(layer) is int for layer in found):
         raise ValueError(f"its {key} are {found!r}")
     return tuple(layer - shift for layer in found)

@@ -14,6 +14,7 @@ from mlx_spec import Engine, UnsupportedModel
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.dflash_head import DFlashHead
 from models.errors import BrokenFiles
+from models.load.dflash import _taps
 from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec.dflash_heads import BLOCK, DSPARK, MASK, SECOND, SHAPE, SIZES, by_hand, random_head
@@ -68,9 +69,9 @@ def proposing(drafts: int) -> dict[str, Any]:
     return {"proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": drafts}]}
 
 
-def speculators_before_anchors(made: Any) -> dict[str, Any]:
+def speculators_before_anchors(made: Any, family: str = "dspark") -> dict[str, Any]:
     """As the first heads have it: without `sample_from_anchor`."""
-    config = speculators("dspark", False, speculators_config=made)
+    config = speculators(family, False, speculators_config=made)
     del config["sample_from_anchor"]
     return config
 
@@ -118,6 +119,11 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
     "speculators, dspark of one draft less": (
         speculators_before_anchors(proposing(BLOCK - 1)),
         replace(SHAPE, markov_rank=8),
+        {},
+    ),
+    "speculators, dflash of any number of drafts": (
+        speculators_before_anchors(proposing(BLOCK), "dflash"),
+        SHAPE,
         {},
     ),
 }
@@ -203,6 +209,8 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
         (z_lab(dflash_config={"target_layer_ids": [0, 1, 2]}), BrokenFiles, "names no 'mask_token_id'"),
         (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, 1]}), BrokenFiles, "fc.weight"),
         (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, "a"]}), BrokenFiles, "'a'"),
+        (z_lab(dflash_config={"mask_token_id": 1.5}), BrokenFiles, "its mask_token_id is 1.5"),
+        (z_lab(dflash_config=3), BrokenFiles, "is damaged"),
         (z_lab(dflash_config={"projector_type": "domino"}), UnsupportedModel, "of the type domino"),
         (z_lab(layer_types=["odd", "full_attention"]), BrokenFiles, "layer_types are"),
         (z_lab(layer_types=SLIDING["layer_types"]), BrokenFiles, "names no 'sliding_window'"),
@@ -244,3 +252,5 @@ def test_layers_that_are_not_named_are_those_of_z_lab_s_code(tmp_path, named):
     config = z_lab(dflash_config={"mask_token_id": MASK, **named})
     head = random_head(replace(SHAPE, taps=(1, 1)))
     assert LOADERS["dflash"](publish(tmp_path / "head", head, config), target(), {}).taps == (1, 1)
+    assert _taps({}, named, 5, 36) == (1, 9, 17, 25, 33), "as the head published for Qwen3-8B names them"
+    assert _taps({}, named, 1, 36) == (18,)
