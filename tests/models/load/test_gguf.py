@@ -19,6 +19,8 @@ from models.load.gguf_file import GgufFile
 from models.load.gguf_tokenizer import tokenizer_of
 from models.load.translation import small_files
 from models.pairs.folder import read_config
+from models.pairs.installed import is_installed
+from models.pairs.pair import Source
 from models.pairs.resolve import resolve
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import text
@@ -168,6 +170,8 @@ def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
         file.write_bytes(content)
         with pytest.raises(BrokenFiles, match=refusal):
             load(resolve(target=str(file), draft="none"))
+    file.write_bytes(b"GGU")
+    assert not is_installed(Source(str(file)))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from shutil import copytree
 
@@ -11,7 +12,7 @@ import mlx.core as mx
 import pytest
 
 from models.errors import BadChoice, BrokenFiles
-from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, holds
+from models.pairs.folder import INDEX, READ_AT_LOAD, check_config, check_folder, check_safetensors, holds
 from models.pairs.installed import is_installed
 from models.pairs.pair import Source
 from tests.models.tiny_models import make_model, make_tokenizer
@@ -170,3 +171,22 @@ def test_a_small_file_that_cannot_be_read_is_named_and_its_repair_is_seen(folder
 
     (folder / name).write_bytes(before)
     assert is_installed(Source(str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "refused"),
+    [
+        ("llama", {"quant_method": "compressed-tensors", "format": "pack-quantized"}, ""),
+        ("llama", {"quant_method": "compressed-tensors", "format": "int-quantized"}, "int-quantized"),
+        ("qwen3", {"quant_method": "fp8"}, "fp8"),
+        ("qwen3", {"quant_method": "fp8", "scale_fmt": "ue8m0"}, ""),
+        ("deepseek_v3", {"quant_method": "fp8"}, ""),
+    ],
+)
+def test_the_methods_of_quantization_that_are_not_read_are_refused_unless_mlx_s_own_is_there_too(
+    kind: str, found: dict[str, str], refused: str
+) -> None:
+    config = {"model_type": kind, "quantization_config": found}
+    check_config(config | {"quantization": {"bits": 4}}, "it")
+    with pytest.raises(BadChoice, match=f"it is quantized by {refused}, ") if refused else nullcontext():
+        check_config(config, "it")

@@ -9,15 +9,28 @@ from typing import Any
 import pytest
 
 from models.errors import BadSource
-from models.pairs.catalogue import all_pairs
+from models.pairs.catalogue import all_pairs, find
+from models.pairs.installed import installed_bytes
 from models.pairs.own_pairs import add_own, cache_bytes, describe_own, name_own
 from models.pairs.pair import PairSpec, Source
+from tests.models.hub.test_removal import place
 from tests.models.tiny_models import make_model, make_tokenizer, model_config
 
 
 def test_caches_take_what_the_config_says() -> None:
     assert cache_bytes(model_config()) == 2 * 2 * 4096 * 2 * 2 * 16
     assert cache_bytes({"text_config": model_config()}) == cache_bytes(model_config())
+    assert cache_bytes(model_config(num_key_value_heads=1)) == cache_bytes(model_config()) / 2
+
+
+def test_the_entry_has_the_sizes_and_the_family_of_its_models(home: Path) -> None:
+    spec = PairSpec("mine", Source("org/Qwen3-8B"), Source("org/draft"))
+    for number, source in enumerate(spec.sources, 1):
+        place(source, f"{number}" * 40, home / f"{number}")
+    pair, weights = describe_own(spec, [7, 0]), installed_bytes(spec.target) or 0
+    assert pair.download_bytes == 7 + weights, "what is here was downloaded"
+    assert pair.memory_bytes == 2 * (weights + cache_bytes(model_config())) + 300_000_000
+    assert pair.family == find("qwen3-8b").family and pair.verified and pair.own
 
 
 @pytest.mark.parametrize("name", ["num_hidden_layers", "num_attention_heads", "hidden_size"])
