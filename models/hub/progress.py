@@ -74,7 +74,7 @@ class Pace:
         if not fetching or transferred == self._seen[0][1]:
             self._seen.clear()  # the rate starts with the first byte
         self._seen.append((now, transferred))
-        while now - self._seen[0][0] > _RATE_SECONDS and len(self._seen) > 2:
+        while now - self._seen[0][0] > _RATE_SECONDS:
             self._seen.popleft()
 
     def rate(self) -> float:

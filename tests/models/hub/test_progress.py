@@ -1,5 +1,7 @@
 """The rate of a download, by a fake clock."""
 
+from dataclasses import replace
+
 from app.shell.pull_text import parts
 from models.hub.progress import ModelProgress, Pace, Progress
 
@@ -19,6 +21,8 @@ def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -
     assert pace.rate() == 10
     left = Progress("weights", (ModelProgress("org/a", 650, 1000),), bytes_per_second=pace.rate())
     assert left.seconds_left == 35
+    for unknown in ({"phase": "checking"}, {"stalled_seconds": 6.0}, {"bytes_per_second": 0.0}):
+        assert replace(left, **unknown).seconds_left is None
 
 
 def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
