@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx2 import ReadTimeout
 
 from models.errors import BadSource, MachineTrouble
 from models.hub import download_child
 from models.hub.download_child import Job
-from models.hub.endpoint import check_endpoint, endpoint
+from models.hub.endpoint import endpoint
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import SPEC, last
@@ -109,6 +110,7 @@ def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest
             PermissionError(13, "Permission denied", "/x"),
             r"^/x cannot be read or written \(Permission denied\)",
         ),
+        (ReadTimeout("slow"), "did not answer in time. Pull again: what came is kept"),
         (ArithmeticError("odd"), "^Downloading org/target failed: ArithmeticError: odd"),
     ],
 )
@@ -142,11 +144,13 @@ def test_offline_mode_without_the_files_is_reported(hub: HubServer, monkeypatch:
     "address",
     ["notaurl", "ftp://x", "http://", "", "https://[::1", "http://127.0.0.1:99999", "http://x:port"],
 )
-def test_an_endpoint_that_is_no_web_address_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_endpoint_that_is_no_web_address_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
 
     with pytest.raises(MachineTrouble, match="HF_ENDPOINT is '.*', which is no web address. Unset it"):
-        check_endpoint()
+        last()
 
 
 def test_an_endpoint_that_no_request_can_be_sent_to_is_reported(
