@@ -93,9 +93,6 @@ def near_repositories(repo: str) -> tuple[str, ...]:
 def fitting_draft(target: Source) -> str | None:
     """The catalogue's draft for the target's tokenizer family, guessed from the target's name; None for the
     draft itself, in whatever quantization."""
-    for pair in all_pairs():
-        if target == pair.target and not pair.own:
-            return pair.draft.repo if pair.draft and pair.name != BUILTIN_PAIR else None
     name = Path(target.repo).name.lower()
     families = _tables()["family"].values()
     draft = next((family["draft"] for family in families if re.search(family["pattern"], name)), None)

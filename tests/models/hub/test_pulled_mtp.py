@@ -17,8 +17,9 @@ from models.hub.download import check
 from models.hub.removal import removable_bytes, remove
 from models.load.engine import load
 from models.load.take_mtp import take_mtp
+from models.pairs.folder import read_config
 from models.pairs.installed import draft_kind, find_folder, installed, repository_folder
-from models.pairs.original_mtp import taken_from
+from models.pairs.original_mtp import is_original, taken_from
 from models.pairs.own_drafters import own_place
 from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
@@ -106,6 +107,19 @@ def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     assert "mtp" in load(PairSpec("unnamed", SPEC.target, None)).engine.drafter_names
     found = fitting_drafters(describe_own(SPEC, [1000, 2000]), None)
     assert [(each.kind, each.source, each.here) for each in found] == [("mtp", "org/original", True)]
+    assert taken_from(SPEC.target, Source("org/original", "v2")) is None
+    (taken / "model.safetensors").write_bytes(b"damaged")
+    assert taken_from(SPEC.target, Source("org/original")) is None
+
+
+def test_an_original_has_the_sizes_of_its_target_and_is_not_quantized(hub: HubServer, home: Path) -> None:
+    host(hub, home, "qwen3_5")
+    whole, target = home / "whole", home / "converted"
+    assert is_original(whole, target)
+    config = read_config(whole)
+    for change in ({"quantization": {"bits": 4}}, {"text_config": config["text_config"] | {"vocab_size": 9}}):
+        (whole / "config.json").write_text(json.dumps(config | change))
+        assert not is_original(whole, target)
 
 
 def test_an_original_in_numbers_that_are_not_read_is_refused_before_its_weights(
@@ -135,6 +149,10 @@ def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: Hu
     hub.requests.clear()
     assert last(SPEC).phase == "done" and installed(SPEC)
     assert [n for n in hub.downloads() if "of-00003" in n] == [THIRD]
+    remove(SPEC)
+    del hub.models["org/original"].files[THIRD]
+    with pytest.raises(BrokenFiles, match=f"org/original is not whole: .* lacks {THIRD}, .* Choose another"):
+        last(SPEC)
 
 
 def test_an_original_may_be_larger_than_its_conversion_in_a_pair_of_one_s_own(

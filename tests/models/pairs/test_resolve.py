@@ -92,6 +92,7 @@ def test_a_source_names_its_revision_and_a_draft_replaces_the_pair_s_own(tmp_pat
     ("arguments", "message"),
     [
         ({"name": "quen3-8b"}, "There is no pair 'quen3-8b'. Did you mean qwen3-8b"),
+        ({"name": "%%%%"}, "There is no pair '%%%%'. Known pairs: builtin, "),
         ({"name": "org/name"}, "--target org/name"),
         ({"name": "qwen3-8b", "target": "org/name"}, "not both"),
         ({"draft_head": 0}, "The draft head is 0 tokens; give at least 1"),
