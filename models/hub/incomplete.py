@@ -18,15 +18,15 @@ def partial_file(repo: str, blob: str) -> Path:
 
 
 def sweep_stale(repo: str) -> None:
-    """Delete the unfinished files that were not written to for a day."""
-    for file in partial_files(repo):
+    """Delete unfinished files, ours and other programs', that were not written to for a day."""
+    for file in partial_files(repo, ".incomplete"):
         with suppress(FileNotFoundError):  # another program may finish it meanwhile
             if file.stat().st_mtime < time.time() - _STALE_SECONDS:
                 file.unlink()
 
 
-def partial_files(repo: str) -> list[Path]:
-    """The unfinished files of a repository, ours and other programs'."""
+def partial_files(repo: str, ending: str = _PARTIAL) -> list[Path]:
+    """The unfinished files of a repository: those of our pulls, as another program may still write its own."""
     folder = repository_folder(repo) / "blobs"
     # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
-    return [*folder.glob("*.incomplete")] if os.path.isdir(folder) else []
+    return [*folder.glob(f"*{ending}")] if os.path.isdir(folder) else []
