@@ -26,7 +26,7 @@ def sweep_stale(repo: str) -> None:
 
 
 def partial_files(repo: str, ending: str = _PARTIAL) -> list[Path]:
-    """The unfinished files of a repository: those of our pulls, as another program may still write its own."""
+    """The unfinished files of a repository: of our pulls, as another program may still write its own."""
     folder = repository_folder(repo) / "blobs"
     # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
     return [*folder.glob(f"*{ending}")] if os.path.isdir(folder) else []

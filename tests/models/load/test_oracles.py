@@ -7,6 +7,7 @@ The packages need PyTorch and are not in the lock: MLX_SPEC_ORACLE names a Pytho
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -15,12 +16,14 @@ import pytest
 from mlx_spec import Engine
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash_head import DFlashHead
+from mlx_spec.drafters.draft_head import embedding_of
 from models.load.drafters import LOADERS
 from models.pairs.folder import check_drafter
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.heads import shuffled, states_of, target
 from tests.mlx_spec.proposals import proposed
 from tests.mlx_spec.tiny_models import text
+from tests.models.load.test_mtp import target_of
 
 ORACLE = os.environ.get("MLX_SPEC_ORACLE")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not ORACLE, reason="MLX_SPEC_ORACLE names no Python")]
@@ -67,6 +70,20 @@ def test_logits_of_an_assistant_are_those_of_transformers(tmp_path: Path) -> Non
         there = np.isfinite(one.logits)
         assert there.all() or (wanted[~there] < wanted[there].min()).all()
         assert np.abs(one.logits - wanted)[there].max() < 1e-5 * np.abs(wanted).max(), folder.name
+
+
+def test_rows_of_an_mtp_layer_are_those_of_speculators(tmp_path: Path) -> None:
+    model: Any = target_of("qwen3_5")
+    hidden = mx.random.normal((len(TEXT), 32), key=mx.random.key(1))
+    table = embedding_of(model).weight
+    for name, x in {"ids": np.array(TEXT), "hidden": hidden, "embedding": table}.items():
+        np.save(tmp_path / f"{name}.npy", np.array(x))
+    run("of_mtp.py", tmp_path)
+    assert check_drafter(tmp_path / "mtp") == "mtp"
+    wanted = np.load(tmp_path / "mtp" / "rows.npy")
+    head = LOADERS["mtp"](tmp_path / "mtp", model, {}).head
+    found = np.array(head(mx.array([TEXT[1:]]), hidden=hidden[None, :-1])[0])[: len(wanted)]
+    assert len(wanted) > 10 and np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()
 
 
 def run(script: str, folder: Path) -> None:
