@@ -273,10 +273,10 @@ class Controller(Policy):
         Args:
             tokens: gained, by text.
         """
-        plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         if candidate is NO_CANDIDATE:
             self.budget.rest(tokens)
             return
+        plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
