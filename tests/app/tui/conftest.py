@@ -81,6 +81,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         process: bool = False,
         script: Path = SCRIPT,
         toasts: bool = False,
+        asked: str = "",
     ) -> AsyncIterator[Chat]:
         kind = EngineClient if process else ThreadedClient
         client = kind(tmp_path / "engine.log", [sys.executable, str(script)])
@@ -94,7 +95,10 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             monkeypatch.setattr(f"textual.{module}.wait_for_idle", partial(until_quiet, app))
         try:
             async with app.run_test(size=size, notifications=toasts) as pilot:
-                yield Chat(app, pilot)
+                chat = Chat(app, pilot)
+                if asked:
+                    await chat.ask(asked)
+                yield chat
         finally:
             link.close()
 

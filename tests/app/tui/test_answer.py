@@ -16,9 +16,8 @@ from app.engine.events import Mark, Piece
 from app.tui.widgets.answer import Answer
 from tests.app.tui.chat_driver import Chat, OpenChat
 
-TEXT = "# Head\n\n" + "".join(
-    f"- line {n} **日本** and words that are broken at `this` width\n" for n in range(2)
-)
+LINES = [f"- line {n} **日本** and words that are broken at `this` width\n" for n in range(2)]
+TEXT = f"# Head\n\n{''.join(LINES)}"
 MARKS: list[Mark] = list(get_args(Mark))
 SHOWN = "Head " + " ".join(f"• line {n} 日本 and words that are broken at this width" for n in range(2))
 
@@ -57,9 +56,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def underlined(strips: list[Strip]) -> list[str]:
-    return [
-        segment.text for strip in strips for segment in strip if segment.style and segment.style.underline
-    ]
+    return [part.text for strip in strips for part in strip if part.style and part.style.underline]
 
 
 async def drawn_as_another_of_its_text(app: App[None], answer: Answer) -> None:
@@ -107,9 +104,8 @@ async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> No
     app = Growing()
     async with app.run_test(size=(60, 20)):
         answer = app.query_one(Answer)
-        answer.add(
-            [Piece("one **tw", "accepted"), Piece("o** three\n- `fo", "bonus"), Piece("ur`\n", "accepted")]
-        )
+        first, last = Piece("one **tw", "accepted"), Piece("ur`\n", "accepted")
+        answer.add([first, Piece("o** three\n- `fo", "bonus"), last])
         await until(lambda: underlined(drawn(answer)) == ["one", "tw", "ur"])
         marked = drawn(answer)
         answer.marks = False
@@ -152,9 +148,7 @@ async def test_a_selection_is_the_source_of_what_it_covers() -> None:
             assert app.screen.get_selected_text() == selected
         app.screen.selections = {answer: Selection(Offset(0, 2), Offset(9, 3))}
         await pilot.pause()
-        colours = [
-            {segment.style and segment.style.bgcolor for segment in drawn(answer)[y]} for y in (2, 3, 4)
-        ]
+        colours = [{part.style and part.style.bgcolor for part in drawn(answer)[y]} for y in (2, 3, 4)]
         assert len(colours[0]) == len(colours[2]) == 1 and len(colours[1]) == 2
 
 
@@ -163,8 +157,7 @@ async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corn
 ) -> None:
     copied: list[str] = []
     monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("think")
+    async with open_chat(size=(80, 24), asked="think") as chat:
         await chat.shows("x = 1")
         await drag(chat, "it is:", to="x = 1")
         await chat.until(lambda: copied == ["it is:\n```python\nx = 1"])

@@ -28,9 +28,7 @@ async def menu_opens(chat: Chat) -> None:
     await chat.until(lambda: chat.app.chat.prompt.menu.is_open)
 
 
-async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter_at_any_speed_of_typing(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_file_named_with_an_at_goes_to_model_and_drafter_however_fast(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.press(*"echo @nts")
         await menu_opens(chat)
@@ -50,9 +48,7 @@ async def test_a_file_named_with_an_at_goes_to_the_model_and_the_drafter_at_any_
         assert chat.prompts[2:] == ["echo @notes.md", "echo @notes.md x"] and not chat.area.text
 
 
-async def test_files_dropped_on_the_terminal_are_named_with_an_at_and_other_pastes_stay_as_they_are(
-    open_chat: OpenChat, folder: Path
-) -> None:
+async def test_dropped_files_get_an_at_and_other_pastes_stay(open_chat: OpenChat, folder: Path) -> None:
     spaced = f"{folder}/sub/my notes.txt"
     async with open_chat() as chat:
         for before, pasted, after in (
@@ -73,9 +69,7 @@ async def test_files_dropped_on_the_terminal_are_named_with_an_at_and_other_past
         await chat.shows("▤ notes.md")
 
 
-async def test_paths_are_completed_into_folders_and_with_files_written_since(
-    open_chat: OpenChat, folder: Path
-) -> None:
+async def test_paths_are_completed_into_folders_and_to_new_files(open_chat: OpenChat, folder: Path) -> None:
     (folder / "my folder").mkdir()
     (folder / "my folder" / "a.txt").write_text("x")
     async with open_chat() as chat:
@@ -94,9 +88,7 @@ async def test_paths_are_completed_into_folders_and_with_files_written_since(
             await chat.until(lambda completed=completed: chat.area.text == completed)
 
 
-async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
-    open_chat: OpenChat, folder: Path
-) -> None:
+async def test_what_cannot_be_attached_is_refused_and_nothing_sent(open_chat: OpenChat, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     async with open_chat() as chat:
         for prompt, reason in (
@@ -120,9 +112,7 @@ async def test_what_cannot_be_attached_or_read_is_refused_and_nothing_is_sent(
         assert "There is no file notse.md here: @notse.md is sent as text." in chat.notices
 
 
-async def test_the_files_of_a_prompt_and_of_an_edited_one_are_shown_go_along_once_and_can_be_taken_away(
-    open_chat: OpenChat,
-) -> None:
+async def test_files_of_a_prompt_or_an_edit_are_shown_sent_once_or_taken_away(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         files = chat.app.chat.query_one(AttachmentList)
         await chat.type("/attach sub/my notes.txt")

@@ -11,8 +11,7 @@ from tests.app.tui.test_pasted_text import LONG, paste
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 30)) as chat:
-        await chat.ask("one")
+    async with open_chat(size=(80, 30), asked="one") as chat:
         await chat.shows("context 16/")
         await chat.ask("echo")
         await chat.shows("context 14/")
@@ -35,9 +34,7 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.until(lambda: shown(chat) == ["‹3/3›eins", TEXT])
 
 
-async def test_sending_or_leaving_an_edit_brings_back_what_was_being_written_and_up_what_was_edited(
-    open_chat: OpenChat,
-) -> None:
+async def test_an_edit_gives_back_what_was_being_written_and_up_what_was_edited(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         prompt = chat.app.chat.prompt
 
@@ -70,8 +67,7 @@ async def test_sending_or_leaving_an_edit_brings_back_what_was_being_written_and
 
 
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(seed=5, temperature=0.5)) as chat:
-        await chat.ask("echo")
+    async with open_chat(options=Options(seed=5, temperature=0.5), asked="echo") as chat:
         await chat.settled(by="/regenerate same")
         await chat.until(lambda: "‹2/2›" in chat.answers[0].branch)
         assert chat.answers[0].text.endswith("seed 5")
@@ -107,8 +103,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
 ) -> None:
     copied: list[str] = []
     monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
-    async with open_chat() as chat:
-        await chat.ask("think")
+    async with open_chat(asked="think") as chat:
         await chat.shows("thought in 3 words")
         assert "one two three" not in chat.screen
         await chat.type("/copy code")
@@ -128,9 +123,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert copied[4] == "x = 1\n", "the chosen prompt's answer, not the last one"
 
 
-async def test_the_prompt_can_be_written_in_the_persons_editor(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
     monkeypatch.setenv("EDITOR", 'sh -c \'printf "\\n\\033[1mmore" >> "$0"\'')
     async with open_chat() as chat:

@@ -24,9 +24,7 @@ def brightness(answer: Answer) -> float:
     return sum(style.color.triplet)
 
 
-async def test_an_empty_chat_names_pair_and_drafters_and_prompts_are_answered_with_drafting_and_without(
-    open_chat: OpenChat,
-) -> None:
+async def test_an_empty_chat_names_pair_and_drafters_and_answers_drafted_or_not(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.shows("scripted · 1.0 MB · test (cpu)", "drafters: lookup, model")
         answer = await chat.ask("hello")
@@ -47,9 +45,7 @@ async def test_an_empty_chat_names_pair_and_drafters_and_prompts_are_answered_wi
         await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)))
 
 
-async def test_a_chat_begun_without_drafting_switches_it_on_and_tells_once_what_no_longer_fits_the_context(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_chat_without_drafting_can_draft_and_tells_once_what_is_dropped(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 20), options=Options(draft_length=0)) as chat:
         assert "no draft" in (await chat.ask("hello")).stats
         await chat.press("f4")
@@ -90,9 +86,7 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
 
 
 @pytest.mark.parametrize("by", ["a key", "another pair"])
-async def test_measuring_at_first_use_is_seen_and_can_be_skipped_and_the_prompt_that_waits_counts_as_context(
-    open_chat: OpenChat, by: str
-) -> None:
+async def test_measuring_can_be_skipped_and_a_waiting_prompt_counts(open_chat: OpenChat, by: str) -> None:
     async with open_chat(pair="untuned") as chat:
         await chat.type("x" * 400)
         await chat.shows("context ~100/4096")  # before the engine has counted it
@@ -109,9 +103,7 @@ async def test_measuring_at_first_use_is_seen_and_can_be_skipped_and_the_prompt_
         assert "measuring" not in str(line.content)
 
 
-async def test_the_view_follows_the_answer_until_the_person_scrolls_away_clear_ends_it_and_ctrl_q_leaves(
-    open_chat: OpenChat,
-) -> None:
+async def test_the_view_follows_until_one_scrolls_clear_ends_it_ctrl_q_leaves(open_chat: OpenChat) -> None:
     async with open_chat(size=(50, 16)) as chat:
         view = chat.app.chat.transcript
 
@@ -137,9 +129,7 @@ async def test_the_view_follows_the_answer_until_the_person_scrolls_away_clear_e
         assert chat.app.return_code == 0
 
 
-async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_meanwhile(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_waiting_prompt_is_answered_by_the_pair_chosen(open_chat: OpenChat, tmp_path: Path) -> None:
     async with open_chat(pair="slow to load") as chat:
         await chat.type("hello")
         await chat.until(lambda: "loading" in str(chat.app.chat.query_one("#status", ItemLine).content))
@@ -153,9 +143,7 @@ async def test_a_prompt_that_waits_for_a_pair_is_answered_by_the_one_chosen_mean
         assert (answer.facts.pair, answer.facts.finish) == (chat.app.link.pair.name, "stop")
 
 
-async def test_documents_that_are_indexed_are_named_and_stay_when_the_pair_changes(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_indexed_documents_are_named_and_outlast_a_pair(open_chat: OpenChat, tmp_path: Path) -> None:
     async with open_chat(pair="slow to load") as chat:
         link = chat.app.link
         link.pair = replace(link.pair, documents=("/notes",))
@@ -171,12 +159,9 @@ async def test_documents_that_are_indexed_are_named_and_stay_when_the_pair_chang
         assert link.state == "ready"
 
 
-async def test_another_pair_ends_an_answer_and_leaves_the_conversation_and_an_edit_alone(
-    open_chat: OpenChat,
-) -> None:
+async def test_another_pair_ends_an_answer_and_leaves_the_chat_and_an_edit_alone(open_chat: OpenChat) -> None:
     pairs = [pair for pair in all_pairs() if pair.name != "builtin"]
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         chat.app.link.use(PairSpec("other", chat.app.link.pair.target, None))
         await chat.until(lambda: chat.app.link.info is not None and chat.app.link.info.name == "other")
         await chat.shows("context ~16/")  # the count of the pair before is an estimate for this one

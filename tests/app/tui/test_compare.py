@@ -29,9 +29,7 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
     return screen, screen.record
 
 
-async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_has_ratio_and_sameness(
-    open_chat: OpenChat,
-) -> None:
+async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.noticed("no prompt to compare", by="f5")
         answer = await chat.ask("think")
@@ -44,9 +42,7 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
         for width in (120, 40):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda: all(pane.region.right <= chat.app.size.width for pane in panes))
-            await chat.until(
-                lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40),
-            )
+            await chat.until(lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40))
         assert "accepted 2 of 2" in str(panes[1].border_subtitle)
         for size, large in (((120, 24), True), ((40, 24), False), ((120, 12), False)):
             await chat.pilot.resize_terminal(*size)
@@ -65,9 +61,7 @@ async def test_both_runs_fill_their_panes_which_scroll_together_and_the_verdict_
         assert len(chat.prompts) == 1
 
 
-async def test_a_comparison_needs_a_free_engine_leaving_it_frees_one_and_texts_that_differ_are_explained(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_comparison_needs_and_frees_the_engine_and_explains_differences(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
         await chat.noticed("being written", by="f5")
@@ -95,9 +89,7 @@ async def test_a_comparison_needs_a_free_engine_leaving_it_frees_one_and_texts_t
         chat.app.exit()
 
 
-async def test_a_comparison_is_stopped_while_the_engine_measures_and_left_while_it_hears_nothing(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_comparison_can_be_stopped_while_measuring_and_left_when_unheard(open_chat: OpenChat) -> None:
     async with open_chat(pair="untuned") as chat:
         await chat.until(lambda: chat.app.link.tuning is not None)
         screen = await chat.reached(CompareScreen, by="/compare all")
@@ -130,9 +122,7 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         await chat.until(lambda: bool(screen.query("LengthPlot Grid")))
 
 
-async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_kept_and_told(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_failing_engine_ends_a_comparison_what_ran_is_judged_and_kept(open_chat: OpenChat) -> None:
     """An answer in the chat, two to warm up, then plain, drafted, drafted: the eighth is the fifth."""
     async with open_chat(process=True) as chat:
 
@@ -172,8 +162,7 @@ async def test_a_failing_engine_breaks_a_comparison_off_and_what_ran_is_judged_k
 
 
 async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
 
         async def swept(runs: int) -> CompareScreen:
             screen = await chat.reached(CompareScreen, by="/sweep length=1-2 repeats=50")

@@ -12,9 +12,7 @@ from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import put
 
 
-async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is_left_by_a_failure(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_stopped_answer_goes_on_names_what_cut_it_and_outlasts_a_failure(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(max_tokens=2)) as chat:
         first = await chat.ask("echo x")
         assert first.text == "echo x|" and "length limit" in first.stats
@@ -37,9 +35,7 @@ async def test_a_stopped_answer_is_written_on_names_the_limit_that_cut_it_and_is
             assert why in chat.answers[-1].stats
 
 
-async def test_esc_stops_at_once_with_the_numbers_of_the_text_and_a_continuation_has_those_of_the_whole(
-    open_chat: OpenChat,
-) -> None:
+async def test_esc_stops_with_the_texts_numbers_a_continuation_has_the_wholes(open_chat: OpenChat) -> None:
     async with open_chat(options=Options(max_tokens=60)) as chat:
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
@@ -84,11 +80,8 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
     async with open_chat() as chat:
         await chat.shows("context 0")
         await chat.shows("context ~103/4096 (3%)", by="/resume last")
-        await chat.until(
-            lambda: any(
-                "not finished · /continue goes on while it is last" in answer.stats for answer in chat.answers
-            )
-        )
+        unfinished = "not finished · /continue goes on while it is last"
+        await chat.until(lambda: any(unfinished in answer.stats for answer in chat.answers))
         await chat.type("/continue")
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")

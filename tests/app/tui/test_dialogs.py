@@ -64,8 +64,7 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
 
 
 async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(open_chat: OpenChat) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
             await chat.reached(screen, by=key)
             rows = chat.app.screen.query_one(OptionList)
@@ -96,9 +95,7 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         assert given == [True] and len(chat.notices) == count + 1 and "engine.log" in chat.notices[-1]
 
 
-async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_open_once_without_a_page(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
         chat.app.push_screen(dialog, given.append)
@@ -123,9 +120,7 @@ async def test_a_dialog_done_while_its_help_is_read_closes_and_the_palette_is_op
             await chat.back_in_chat(by=("pagedown", "escape"))
 
 
-async def test_a_mistaken_theme_is_told_and_one_chosen_in_the_palette_holds_in_the_next_run_too(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_wrong_theme_is_told_and_a_chosen_one_lasts(open_chat: OpenChat, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text("# mine\nmarks = true  # always\ntheme = 'nordd'\n")
     async with open_chat() as chat:

@@ -45,9 +45,7 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         hub.cut_after.clear()
         hub.stall_after["model.safetensors"] = 2_000_000
         await chat.press("r")
-        await chat.until(
-            lambda: "MB of" in text_of(chat, "#downloads") and "%" in text_of(chat, "#downloads")
-        )
+        await chat.until(lambda: all(part in text_of(chat, "#downloads") for part in ("MB of", "%")))
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
         await chat.press("escape")
         await chat.pilot.resize_terminal(100, 24)
@@ -57,7 +55,6 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         hub.stall_after.clear()
         await chat.noticed(f"is installed. /use {FIRST} answers with it.")
         await chat.until(lambda: "↓" not in str(chat.app.chat.query_one("#status", ItemLine).content))
-
         screen = await open_pairs(chat, FIRST)
         await chat.until(lambda: "installed" in rows(screen)[FIRST])
         await chat.reached(QuestionScreen, by="x")
@@ -121,7 +118,6 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
     hub.count_anew()
     hub.requests.clear()
     came = parts_of(FIRST)
-
     async with open_chat(size=(80, 24)) as chat:
         await chat.noticed(f"Downloads of {FIRST}, {SECOND}")
         screen = await open_pairs(chat, FIRST)
@@ -143,9 +139,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
 
 
-async def test_what_the_list_of_pairs_says_of_a_download_is_not_said_again_over_it(
-    open_chat: OpenChat,
-) -> None:
+async def test_what_the_pairs_say_of_a_download_is_not_said_again_over_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24), toasts=True) as chat:
         await open_pairs(chat)
         chat.app.pulls.jobs.append(PullJob(find(FIRST).spec, "cancelled"))

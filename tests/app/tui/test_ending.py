@@ -19,13 +19,14 @@ async def main():
 """
 
 
+HANGING = {"grace": 0.3, "leave": "threading.Event().wait", "task": "asyncio.run(main())"}
 SLEEPS, IS_HELD_UP = "await asyncio.sleep(60)", "threading.Event().wait()"
 
 
 @pytest.mark.parametrize(("number", "waits"), [(signal.SIGHUP, SLEEPS), (signal.SIGTERM, IS_HELD_UP)])
 def test_a_program_that_hangs_while_it_ends_or_before_is_ended_by_force(number, waits):
     """It waits forever, as for output to a terminal that is gone."""
-    program = HANGS.format(grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=waits)
+    program = HANGS.format(**HANGING, waits=waits)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"ready\n"
         start = time.monotonic()
@@ -46,9 +47,7 @@ def test_a_program_that_ends_in_time_ends_as_it_likes():
 
 def test_a_closed_terminal_ends_a_program_that_gets_no_signal_of_it():
     """The terminal's first process keeps SIGHUP to itself, as `make` does."""
-    program = HANGS.format(
-        grace=0.3, leave="threading.Event().wait", task="asyncio.run(main())", waits=SLEEPS
-    )
+    program = HANGS.format(**HANGING, waits=SLEEPS)
     terminal, ours = os.openpty()
     with subprocess.Popen([sys.executable, "-c", program], stdin=ours, stdout=subprocess.PIPE) as child:
         os.close(ours)

@@ -39,9 +39,7 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
         assert chat.answers[2].text == TEXT and chat.prompts == ["slow", "between answers", "again"]
 
 
-async def test_a_failed_answer_gives_the_prompt_back_behind_up_where_another_is_written(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("fail")
         await chat.settled()

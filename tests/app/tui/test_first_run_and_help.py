@@ -47,8 +47,7 @@ async def test_the_first_start_explains_the_built_in_pair_is_seen_once_and_what_
         await chat.back_in_chat(by="enter")
         assert chat.app.link.pair.name == "builtin"
         await chat.ask("hello")
-    async with open_chat(pair="builtin", welcomes=True) as chat:
-        await chat.ask("hello")
+    async with open_chat(pair="builtin", welcomes=True, asked="hello") as chat:
         assert chat.app.screen is chat.app.chat
         await chat.reached(FirstRunScreen, by="/welcome")
         text = "tell me about lookup"
@@ -150,10 +149,8 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
             assert text in shown, text
         assert "While an answer grows" not in shown and "F3 marks it" in shown, "marks are off by default"
         meanings = ("Send the prompt", "Begin a new chat", "The message after", "Leave", "Longest answer")
-        assert (
-            len({line.index(text) for line in shown.splitlines() for text in meanings if f"  {text}" in line})
-            == 1
-        )
+        lines = [(line, text) for line in shown.splitlines() for text in meanings if f"  {text}" in line]
+        assert len({line.index(text) for line, text in lines}) == 1
         await chat.pilot.resize_terminal(100, 45)
         await chat.reached(PairsScreen, by="f2")
         shown = await helped(chat)

@@ -19,9 +19,8 @@ def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed:
     log, tokens = AnswerLog("a pair"), 0
     for number, count in enumerate(accepted, 1):
         tokens += count + 1
-        played = DraftRound(
-            "model", ("x",) * length, count, "y", seconds, seconds / 4 if timed else None, 0, 1
-        )
+        drafting = seconds / 4 if timed else None
+        played = DraftRound("model", ("x",) * length, count, "y", seconds, drafting, 0, 1)
         log.take(
             TextAdded(
                 (Piece("x", "plain"),), tokens, number * seconds, tokens / (number * seconds),
@@ -96,9 +95,7 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
-async def test_the_gauges_follow_the_answer_and_say_it_if_there_was_no_token_and_no_round(
-    open_chat: OpenChat,
-) -> None:
+async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")
         gauges = chat.app.chat.query_one("#gauges", ItemLine)

@@ -23,9 +23,8 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
     mac = Machine(36_000_000_000, 500_000_000_000, has_metal=True)
     monkeypatch.setattr("app.tui.screens.hub_search.this_machine", lambda: mac)
     tags, small = ("mlx", "license:apache-2.0"), {"U32": 1_000_000_000}
-    hub.models["mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"] = HostedModel(
-        {}, tags=tags, downloads=1234, parameters=small
-    )
+    found = "mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"
+    hub.models[found] = HostedModel({}, tags=tags, downloads=1234, parameters=small)
     hub.models["org/Odd-400B-bf16"] = HostedModel({}, downloads=9, parameters={"BF16": 400_000_000_000})
     async with open_chat(size=(120, 40)) as chat:
         await open_pairs(chat)
@@ -55,7 +54,6 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         await chat.pilot.resize_terminal(120, 40)
         await chat.press("ctrl+u", *"odd", "enter")
         await chat.until(lambda: chat.app.focused is screen.query_one(OptionList))
-        found = "mlx-community/Qwen3-9B-odd-Instruct-2507-4bit"
         rows = [str(option.prompt) for option in screen.query_one(OptionList).options]
         assert rows[0].split() == [found, "4.0", "GB", "1,234", "yes", "fits", "apache-2.0"]
         assert rows[1].split() == ["org/Odd-400B-bf16", "800.0", "GB", "9", "-", "does", "not", "fit"]

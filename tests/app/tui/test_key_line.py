@@ -35,9 +35,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         line.keys = []
         chat.app.chat.refresh_bindings()
         await chat.until(lambda: bool(line.keys))
-        assert any("F4" in text.plain for text, _ in line.keys), (
-            "the chat's keys, not those of the help over it"
-        )
+        assert any("F4" in text.plain for text, _ in line.keys), "the chat's keys, not those of the help"
         await chat.back_in_chat(by="escape")
         await chat.type("/edit")
         await chat.until(lambda: "Esc Leave edit" in keys_shown(chat))
@@ -55,8 +53,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
 
 
 async def test_the_keys_for_a_chat_are_offered_as_soon_as_one_is_resumed(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("hello")
+    async with open_chat(size=(80, 24), asked="hello") as chat:
         await chat.until(lambda: "F5 Compare" in keys_shown(chat))
         await chat.press("ctrl+n")
         await chat.until(lambda: bool(keys_shown(chat)) and "F5 Compare" not in keys_shown(chat))
@@ -65,8 +62,7 @@ async def test_the_keys_for_a_chat_are_offered_as_soon_as_one_is_resumed(open_ch
 
 
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
-    async with open_chat(size=(80, 24)) as chat:
-        await chat.ask("think")
+    async with open_chat(size=(80, 24), asked="think") as chat:
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
         await chat.press("tab")
@@ -87,9 +83,7 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.until(lambda: "Continue" in keys_shown(chat))
 
 
-async def test_the_pairs_offer_to_cancel_resume_and_remove_what_there_is_and_not_to_open_the_pairs(
-    open_chat: OpenChat,
-) -> None:
+async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(open_chat: OpenChat) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
 
@@ -109,9 +103,7 @@ async def test_the_pairs_offer_to_cancel_resume_and_remove_what_there_is_and_not
         await chat.until(lambda: offered() == {"Remove"})
 
 
-async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_where_it_is_narrow_the_way_back(
-    open_chat: OpenChat,
-) -> None:
+async def test_lists_name_keys_for_what_they_hold_or_pass_on_and_the_way_back(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 40)) as chat:
         await chat.reached(SessionsScreen, by="f6")
         await chat.shows("No chats yet.")
@@ -134,8 +126,7 @@ async def test_lists_name_keys_for_what_they_hold_those_they_pass_on_and_where_i
 
 async def test_another_key_that_stops_leaves_an_edit_too(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f12'\n")
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.shows("editing: F12 leaves it as it was", "F12 Leave edit", by="/edit")
         await chat.press("f12")
         await chat.until(lambda: chat.app.state.editing is None)

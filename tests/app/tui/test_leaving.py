@@ -11,9 +11,7 @@ from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_saved_chats import saved, texts
 
 
-async def test_a_folder_that_cannot_be_written_is_told_and_the_chat_goes_on_in_memory(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_an_unwritable_folder_is_told_and_the_chat_goes_on(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").mkdir()
     async with open_chat() as opened:
         await opened.noticed("cannot be saved now")
@@ -35,12 +33,9 @@ async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open
         assert given == [False]
 
 
-async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_which_leaves_by_the_second(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_ctrl_d_deletes_or_asks_to_leave_as_ctrl_q_does(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").mkdir()
-    async with open_chat() as opened:
-        await opened.ask("hello")
+    async with open_chat(asked="hello") as opened:
         await opened.press("a", "b", "home", "ctrl+d")
         assert opened.area.text == "b"
         await opened.press("ctrl+d", "ctrl+d", "ctrl+d")
@@ -53,13 +48,10 @@ async def test_ctrl_d_deletes_and_in_an_empty_prompt_asks_what_ctrl_q_asks_which
         await opened.exited(by="ctrl+d")
 
 
-async def test_leaving_with_messages_that_are_not_saved_asks_and_writes_them_to_a_new_file(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_leaving_unsaved_messages_asks_and_writes_a_file(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").mkdir()
     (tmp_path / "second-chat.md").write_text("mine")
-    async with open_chat(size=(80, 24)) as opened:
-        await opened.ask("first chat")
+    async with open_chat(size=(80, 24), asked="first chat") as opened:
         await opened.press("ctrl+n")
         await opened.ask("second chat")
         await opened.reached(QuestionScreen, by="ctrl+q")
@@ -78,8 +70,7 @@ async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "history.db").mkdir()
-    async with open_chat() as opened:
-        await opened.ask("hello")
+    async with open_chat(asked="hello") as opened:
         monkeypatch.setattr(opened.app.saved, "_exports", tmp_path / "gone")
         for answer in ("n", "y"):
             await opened.shows("2 messages could not be saved in", by="ctrl+q")
@@ -89,9 +80,7 @@ async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second
     assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None
 
 
-async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_answer_for_the_model(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_prompt_left_without_an_answer_has_an_empty_one_for_the_model(open_chat: OpenChat) -> None:
     async with open_chat() as opened:
         await opened.type("read")
         await opened.until(lambda: opened.app.state.running is not None)
@@ -102,11 +91,8 @@ async def test_a_prompt_left_before_its_answer_began_is_followed_by_an_empty_ans
         assert (await opened.ask("echo")).text.startswith("read||echo|")
 
 
-async def test_a_history_removed_under_a_chat_begins_anew_with_all_of_it(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    async with open_chat() as opened:
-        await opened.ask("hello")
+async def test_a_history_removed_under_a_chat_begins_anew_whole(open_chat: OpenChat, tmp_path: Path) -> None:
+    async with open_chat(asked="hello") as opened:
         await opened.until(lambda: opened.app.history.flush() == 0 and bool(saved(tmp_path)))
         for file in tmp_path.glob("history.db*"):
             file.unlink()

@@ -40,11 +40,8 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         assert "scripted failure" in chat.screen, "an error stays until it was read"
 
 
-async def test_a_toast_does_not_lie_over_the_screen_that_is_opened_next_unless_it_is_a_warning(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat((40, 12), toasts=True) as chat:
-        await chat.ask("hello")
+async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(open_chat: OpenChat) -> None:
+    async with open_chat((40, 12), toasts=True, asked="hello") as chat:
         await chat.shows("The engine's log", by="/log")
         await chat.reached(InspectorScreen, by="f8")
         await chat.shows("Answer 1 of 1")
@@ -86,9 +83,7 @@ def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> 
     assert late.has_expired and late.time_left > 0
 
 
-async def test_no_toast_about_measuring_lies_over_the_explanation_of_the_first_start(
-    open_chat: OpenChat,
-) -> None:
+async def test_no_toast_about_measuring_lies_over_what_the_first_start_explains(open_chat: OpenChat) -> None:
     async with open_chat((80, 24), pair="builtin", welcomes=True, toasts=True) as chat:
         await chat.reached(FirstRunScreen)
         chat.app.chat.take_pair_event(TuningEnded(skipped=False))

@@ -17,7 +17,7 @@ NO_SENTENCE = re.compile(r"Traceback|\bErrno\b|\w+Error\b|<class|sys\.|codec can
 
 
 @pytest.fixture
-def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -59,36 +59,26 @@ def _notices(chat: Chat) -> list[Notice]:
 
 
 def _kept(chat: Chat) -> tuple[object, ...]:
-    conversation = chat.app.state.conversation
-    return (
-        conversation.chat.id,
-        conversation.chat.title,
-        conversation.system,
-        chat.app.state.settings,
-        len(conversation.tree),
-    )
+    one = chat.app.state.conversation
+    return one.chat.id, one.chat.title, one.system, chat.app.state.settings, len(one.tree)
 
 
 COMMANDS = [command.name for command in SLASH_COMMANDS if command.name != "quit"]
 
 
-async def test_every_command_with_one_of_the_values(open_chat: OpenChat, values: dict[str, str]) -> None:
-    async with open_chat() as chat:
-        await chat.ask("think")
-        for command, value in zip(COMMANDS, cycle(list(values.values())[::2])):
+async def test_every_command_with_one_of_the_values(open_chat: OpenChat, values: list[str]) -> None:
+    async with open_chat(asked="think") as chat:
+        for command, value in zip(COMMANDS, cycle(values[::2])):
             await give(chat, f"/{command} {value}")
         assert (await chat.ask("hello")).text.startswith("The target")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [*COMMANDS, "nonsense", "attach @"])
-async def test_every_command_with_every_value(
-    open_chat: OpenChat, values: dict[str, str], command: str
-) -> None:
-    async with open_chat() as chat:
-        await chat.ask("think")
-        for value in values.values():
+async def test_any_command_with_any_value(open_chat: OpenChat, values: list[str], command: str) -> None:
+    async with open_chat(asked="think") as chat:
+        for value in values:
             await give(chat, f"/{command} {value}")
-        for value in values.values() if command == "attach" else ():
+        for value in values if command == "attach" else ():
             await give(chat, f'@{value} and @"{value}"')
         assert (await chat.ask("hello")).text.startswith("The target")

@@ -13,9 +13,7 @@ LIMITED = Path(__file__).parents[1] / "limited_engine.py"
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space hold on Linux")
-async def test_an_engine_out_of_memory_is_told_nothing_is_lost_and_the_chat_goes_on(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_lack_of_memory_is_told_nothing_is_lost_and_the_chat_goes_on(open_chat: OpenChat) -> None:
     options = Options(max_tokens=16)
     async with open_chat(pair="builtin", options=options, process=True, script=LIMITED) as chat:
         await chat.ask("What is a draft?")

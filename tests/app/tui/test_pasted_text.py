@@ -14,9 +14,7 @@ async def paste(chat: Chat, text: str) -> None:
     await chat.pilot.pause()
 
 
-async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_and_backspace_drops_it(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_long_paste_goes_along_or_alone_and_backspace_drops_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.press(*"echo")
         await paste(chat, LONG)
@@ -39,9 +37,7 @@ async def test_a_long_paste_goes_with_the_prompt_or_alone_stays_out_of_the_way_a
         assert chat.prompts == ["echo", LONG, "slow", LONG]
 
 
-async def test_a_long_paste_is_opened_by_a_key_or_a_click_a_short_one_pasted_among_messages_is_a_prompt(
-    open_chat: OpenChat,
-) -> None:
+async def test_long_pastes_open_by_key_or_click_short_ones_become_the_prompt(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         for key in ("ctrl+s", ""):
             await chat.press(*"ab", "left")
@@ -63,9 +59,7 @@ async def test_a_long_paste_is_opened_by_a_key_or_a_click_a_short_one_pasted_amo
         assert not chat.app.chat.prompt.attachments
 
 
-async def test_ctrl_c_takes_a_long_paste_away_with_the_text_and_up_brings_both_back(
-    open_chat: OpenChat,
-) -> None:
+async def test_ctrl_c_takes_a_long_paste_away_with_the_text_up_brings_both_back(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         prompt = chat.app.chat.prompt
         await chat.ask("hello")

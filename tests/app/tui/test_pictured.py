@@ -60,9 +60,7 @@ async def test_the_start_on_a_machine_that_never_had_it(open_chat: OpenChat) -> 
         await check_picture(chat, "start")
 
 
-async def test_an_answer_while_it_streams_in_a_narrow_terminal_and_after_its_engine_died(
-    open_chat: OpenChat,
-) -> None:
+async def test_an_answer_streaming_at_any_width_and_after_its_engine_died(open_chat: OpenChat) -> None:
     async with open_chat(SIZE, process=True) as chat:
         await streaming(chat)
         await check_picture(chat, "streaming")
@@ -84,8 +82,7 @@ async def test_settled_answers_with_a_thought_and_code(open_chat: OpenChat) -> N
 
 
 async def test_a_comparison_with_its_verdict(open_chat: OpenChat) -> None:
-    async with open_chat(SIZE) as chat:
-        await chat.ask("hello")
+    async with open_chat(SIZE, asked="hello") as chat:
         await chat.press("f5")
         await chat.until(lambda: isinstance(chat.app.screen, CompareScreen) and bool(chat.app.screen.record))
         await check_picture(chat, "comparison")

@@ -50,9 +50,7 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         assert chat.area.text.count("\n") == 200 and "\r" not in chat.area.text
 
 
-async def test_before_the_first_prompt_tab_leads_nowhere_and_keys_that_come_together_edit_in_their_order(
-    open_chat: OpenChat,
-) -> None:
+async def test_at_first_tab_leads_nowhere_and_keys_together_edit_in_their_order(open_chat: OpenChat) -> None:
     keys = (*"teh", "backspace", "backspace", *"he", "left", "left", "O", "home", "N", "end", "!")
     async with open_chat() as chat:
         await chat.has("hello", by=("tab", *"he", "shift+tab", *"llo"))
@@ -89,16 +87,13 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
             await chat.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
         await chat.press("slash", "down", "down")
-        await chat.shows(
-            "/sweep [length=0-8 drafter=...]", "Several settings in a row:", "prompts=all|FILE repeats=N"
-        )
+        await chat.shows("/sweep [length=0-8 drafter=...]", "Several settings in a row:")
+        await chat.shows("prompts=all|FILE repeats=N")
         await chat.shows("The last prompt, the default", by="up")
         assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
 
 
-async def test_a_slash_offers_commands_and_the_pair_s_drafters_and_mistakes_are_explained(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         menu = chat.app.chat.prompt.menu
         await chat.until(lambda: chat.app.state.link.info is not None)
@@ -150,9 +145,7 @@ async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(ope
         await chat.has("/temperature ", by="enter")
 
 
-async def test_at_forty_columns_hints_are_whole_toasts_at_the_top_and_where_it_shrinks_the_cursor_is_seen(
-    open_chat: OpenChat,
-) -> None:
+async def test_at_forty_columns_hints_are_whole_toasts_on_top_the_cursor_seen(open_chat: OpenChat) -> None:
     def cursor_is_seen() -> bool:
         row = chat.area.wrapped_document.location_to_offset(chat.area.cursor_location).y
         return 0 <= row - chat.area.scroll_y < chat.area.size.height

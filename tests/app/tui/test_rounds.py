@@ -87,9 +87,7 @@ async def test_the_engine_dies_before_the_first_round_that_is_waited_for(open_ch
         await chat.back_in_chat(by="escape")
 
 
-async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_and_to_the_next_answer(
-    open_chat: OpenChat,
-) -> None:
+async def test_rounds_of_a_running_answer_grow_and_arrow_keys_walk_them(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 20)) as chat:
         await chat.noticed("no rounds", by="f8")
         await chat.type("slow")
@@ -117,9 +115,7 @@ async def test_the_rounds_of_a_running_answer_grow_and_the_arrow_keys_walk_them_
         await chat.shows("Round 40: model drafted", "\n   40 ")
 
 
-async def test_the_rounds_of_earlier_answers_are_kept_and_counted_their_tokens_in_one_column(
-    open_chat: OpenChat,
-) -> None:
+async def test_earlier_rounds_are_kept_and_counted_their_tokens_in_one_column(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 20)) as chat:
         await chat.type("/system In Latin.")
         await chat.ask("hello")

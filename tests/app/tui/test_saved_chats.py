@@ -43,25 +43,17 @@ OLD = chat("c1", "Old", leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]
 
 def texts(opened: OpenedChat) -> list[str]:
     shown = opened.app.chat.query("UserMessage, Answer").results()
-    return [
-        widget.text
-        for widget in shown
-        if isinstance(widget, UserMessage) or (isinstance(widget, Answer) and not widget.growing)
-    ]
+    return [w.text for w in shown if isinstance(w, UserMessage | Answer) and w not in opened.growing]
 
 
-async def test_with_archived_chats_alone_the_last_one_is_said_to_be_in_the_archive(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_of_archived_chats_the_last_is_said_to_be_archived(open_chat: OpenChat, tmp_path: Path) -> None:
     put(tmp_path, (replace(OLD[0], archived=True), OLD[1]))
     async with open_chat() as opened:
         await opened.type("/resume last")
         await opened.noticed("The list of chats has no other one. v in it shows the archive.")
 
 
-async def test_a_chat_is_saved_by_itself_and_resumed_in_the_next_run(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_chat_saves_itself_and_resumes_in_the_next_run(open_chat: OpenChat, tmp_path: Path) -> None:
     async with open_chat() as opened:
         await opened.type("/temperature 0.5")
         await opened.type("/system Be brief.")
@@ -151,8 +143,7 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         folder.mkdir()
     (tmp_path / "config.toml").write_text(f"exports = '{exports}'\n")
     monkeypatch.chdir(here)
-    async with open_chat() as opened:
-        await opened.ask("hello")
+    async with open_chat(asked="hello") as opened:
         for name in ("hello.md", "hello-2.md"):
             await opened.noticed(f"Written to {exports / name}.", by="/export")
         await opened.noticed(f"Written to {here / 'some.txt'}.", by="/export md some.txt")
@@ -174,9 +165,7 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
     assert (here / "some.txt").read_text().startswith("# hello")
 
 
-async def test_a_new_chat_begins_with_the_defaults_and_a_new_seed_unless_it_is_told_to_keep(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(open_chat: OpenChat) -> None:
     def seed() -> str:
         return opened.answers[-1].text.rpartition("|seed ")[2]
 
@@ -228,9 +217,7 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
-async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
     async with open_chat() as opened:
         await opened.noticed("damaged")
@@ -239,9 +226,7 @@ async def test_a_damaged_history_is_told_and_the_chat_goes_on_in_a_new_one(
     assert len(list(tmp_path.glob("history-damaged-*.db"))) == 1
 
 
-async def test_an_empty_chat_offers_the_chat_that_f7_opens_and_a_deleted_one_comes_back(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_empty_chats_offer_f7_and_a_deleted_chat_returns(open_chat: OpenChat, tmp_path: Path) -> None:
     put(tmp_path, OLD)
     async with open_chat() as opened:
         await opened.shows("F7 goes on with 'Old'")
@@ -260,9 +245,7 @@ async def test_an_empty_chat_offers_the_chat_that_f7_opens_and_a_deleted_one_com
         await opened.until(lambda: "F7 goes on" not in opened.screen)
 
 
-async def test_a_folder_that_may_only_be_read_gives_its_chats_and_the_chat_goes_on_in_memory(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_read_only_folder_gives_chats_and_all_goes_on(open_chat: OpenChat, tmp_path: Path) -> None:
     put(tmp_path, OLD)
     with read_only(tmp_path):
         assert saved_chat("last") == "c1", "the command line finds it"

@@ -87,10 +87,8 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
 ) -> None:
     now, day = datetime(2026, 11, 23, 12, 0), 86400.0
     ages = {"old": 700.0, "month": 20.0, "today": 0.1, "week": 3.0, "yesterday": 1.0}
-    chats = (
-        (chat(name, name, now.timestamp() - age * day), [prompt("p", "hi")]) for name, age in ages.items()
-    )
-    put(tmp_path, *chats)
+    times = {name: now.timestamp() - age * day for name, age in ages.items()}
+    put(tmp_path, *((chat(name, name, time), [prompt("p", "hi")]) for name, time in times.items()))
     async with open_chat(size=(80, 24)) as opened:
         screen = await open_list(opened)
         monkeypatch.setattr("app.tui.screens.sessions.now", now.timestamp)
@@ -145,9 +143,7 @@ async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_clo
         await opened.shows("2 chats")
 
 
-async def test_a_program_that_ends_while_it_reads_the_chats_ends_quietly(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_end_amid_reading_is_quiet(open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, lists = SavedChats.rows, list[SessionsScreen]()
 
     async def late(self: SavedChats, text: str, *, archived: bool) -> list[ChatRow]:
@@ -170,9 +166,7 @@ async def open_hit(opened: OpenedChat, words: str) -> None:
     await opened.back_in_chat(by=("enter", "enter"))
 
 
-async def test_a_hit_opens_the_chat_at_the_message_that_was_found_also_by_keys_that_are_read_together(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_hit_opens_the_chat_there_also_by_keys_together(open_chat: OpenChat, tmp_path: Path) -> None:
     one, messages = long_chat(turns=16)
     found = replace(messages[5], text="\n\n".join(["hay"] * 15 + ["the Needle is here"] + ["hay"] * 15))
     put(tmp_path, (one, [*messages[:5], found, *messages[6:]]))
@@ -226,9 +220,7 @@ async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(
         await opened.shows("word1")
 
 
-async def test_a_hit_on_another_branch_brings_it_into_view_or_waits_for_the_answer_being_written(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_a_hit_on_a_branch_shows_it_or_waits_for_an_answer(open_chat: OpenChat, tmp_path: Path) -> None:
     branches = [prompt("p1", "one"), answer("a1", "p1", "about needles"), answer("a2", "p1", "about hay")]
     put(tmp_path, (chat("c1", "T", leaf="a2"), branches))
     async with open_chat(options=Options(max_tokens=100_000)) as opened:

@@ -59,9 +59,8 @@ def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
     options = Options(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
     rows = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
     assert rows["Instructions"] == "Be brief.␛[2J"
-    assert rows["Sampling"] == (
-        "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
-    )
+    sampling = "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
+    assert rows["Sampling"] == sampling
     assert rows["Drafting"] == "on, length 3, drafter auto, verify coupled"
     assert all(name in " ".join(rows.values()) for name in FIELDS)
     assert dict(setup_rows("", Settings(options, drafting=False)))["Drafting"] == "off"
@@ -98,10 +97,8 @@ def test_drafters_are_completed_by_name_one_after_another() -> None:
     has = ("lookup", "recycling", "eagle")
     assert drafter_completions("/drafter ", has) == [f"/drafter {name}" for name in ("auto", *has)]
     assert drafter_completions("/drafter e", has) == ["/drafter eagle"]
-    assert drafter_completions("/drafter eagle+", has) == [
-        "/drafter eagle+lookup",
-        "/drafter eagle+recycling",
-    ]
+    joined = ["/drafter eagle+lookup", "/drafter eagle+recycling"]
+    assert drafter_completions("/drafter eagle+", has) == joined
     for nothing in ("/drafter", "/drafter eagle", "/drafter eagle l", "/draft e", "e", ""):
         assert drafter_completions(nothing, has) == []
 

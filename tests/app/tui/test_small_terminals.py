@@ -68,8 +68,7 @@ async def test_in_ten_rows_the_prompt_and_every_list_can_be_used(open_chat: Open
 
 
 async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 10)) as chat:
-        await chat.ask("hello")
+    async with open_chat(size=(40, 10), asked="hello") as chat:
         await chat.shows("2.00x faster", by="f5")
         await chat.press("escape")
         await chat.pilot.resize_terminal(20, 5)
@@ -79,11 +78,8 @@ async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: Ope
         await chat.until(lambda: "hello" in chat.screen)
 
 
-async def test_marks_are_explained_where_there_is_room_and_take_no_line_of_a_low_terminal(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(40, 12)) as chat:
-        await chat.ask(LONG)
+async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), asked=LONG) as chat:
         await chat.press("f3")
         await chat.until(lambda: chat.app.chat.view.marks)
         await chat.pilot.pause()
@@ -93,8 +89,7 @@ async def test_marks_are_explained_where_there_is_room_and_take_no_line_of_a_low
 
 
 async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 24)) as chat:
-        await chat.ask("a title of twenty-two")
+    async with open_chat(size=(40, 24), asked="a title of twenty-two") as chat:
         await chat.reached(SessionsScreen, by="f6")
         await chat.until(lambda: list_width(chat) == 40 and "a title of twenty-two" in chat.screen)
         await chat.reached(PairsScreen, by=("escape", "f2"))
@@ -106,11 +101,8 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
         await chat.shows("for two lines")
 
 
-async def test_in_a_low_terminal_a_comparison_names_its_prompt_and_its_plot_tells_speeds_apart(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat(size=(40, 10)) as chat:
-        await chat.ask("Donaudampfschifffahrtsgesellschaft")
+async def test_a_low_comparison_names_its_prompt_and_its_plot_tells_speeds_apart(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 10), asked="Donaudampfschifffahrtsgesellschaft") as chat:
         await chat.type("/sweep length=1-2 repeats=1")
         await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")))
         await chat.shows("Donau")
@@ -120,9 +112,7 @@ async def test_in_a_low_terminal_a_comparison_names_its_prompt_and_its_plot_tell
 
 
 @pytest.mark.drawn
-async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_may_get_narrow_under_the_help(
-    open_chat: OpenChat,
-) -> None:
+async def test_wide_terminals_have_lines_of_a_hundred_and_narrow_under_the_help(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.press("f1")
         await chat.pilot.resize_terminal(20, 6)
@@ -145,9 +135,7 @@ async def test_in_a_wide_terminal_lines_have_a_hundred_columns_at_most_and_it_ma
         assert answer.content_region.right == bar.x - 1, "nor does it touch the text"
 
 
-async def test_in_twelve_rows_an_empty_chat_names_keys_and_the_last_chat_and_no_toast_lies_over_a_question(
-    open_chat: OpenChat,
-) -> None:
+async def test_in_twelve_rows_a_chat_names_keys_and_toasts_spare_questions(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12), toasts=True) as chat:
         await chat.shows("F1 help · Enter sends · Ctrl+J newline")
         await chat.ask(LONG)

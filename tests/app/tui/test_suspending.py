@@ -32,9 +32,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize(("drawing", "expected"), [(True, "0 [True]"), (False, "1 ['at once']")])
-def test_stopping_waits_for_what_is_being_written_unless_another_program_has_the_terminal(
-    drawing: bool, expected: str
-) -> None:
+def test_stopping_waits_for_writing_unless_another_has_the_terminal(drawing: bool, expected: str) -> None:
     program = PROGRAM.format(drawing=drawing)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert done.stdout.splitlines() == [expected, expected], done.stderr

@@ -26,11 +26,8 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     async with open_chat(size=(80, 48)) as chat:
         await chat.ask("hello, and then more than a line of the list has room for" + " word" * 9)
         screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
-        labels = [setting.label for setting in record.settings]
-        assert labels == [
-            "plain",
-            *(f"{name}, {length}" for name in ("model", "lookup") for length in ("1 token", "2 tokens")),
-        ]
+        labels, lengths = [setting.label for setting in record.settings], ("1 token", "2 tokens")
+        assert labels == ["plain", *(f"{name}, {n}" for name in ("model", "lookup") for n in lengths)]
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
         assert screen.query_one(ContentSwitcher).current == "figures"
@@ -75,9 +72,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert store.last_speeds() == {}
 
 
-async def test_in_40_columns_every_category_and_prompt_can_be_read_and_the_texts_of_each_be_reached(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"id": k, "category": k, "prompt": k}) + "\n" for k in kinds))

@@ -20,8 +20,7 @@ async def test_nothing_of_a_temporary_chat_is_written(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
-    async with open_chat(size=(80, 24)) as opened:
-        await opened.ask("hello")
+    async with open_chat(size=(80, 24), asked="hello") as opened:
         await opened.noticed("This chat is not kept", by="f10")
         await opened.shows("not kept")
         await opened.type("/system s3cr3t")

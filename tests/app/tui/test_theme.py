@@ -57,14 +57,10 @@ def texts(app: App[None]) -> Iterator[tuple[str, Color, Color]]:
             for segment in strip.crop(seen.x, seen.right):
                 style = segment.style
                 if style is not None and not DRAWING.fullmatch(segment.text):
-                    assert not style.dim, (
-                        f"{segment.text!r} is dim: how readable that is, the terminal decides"
-                    )
+                    assert not style.dim, f"{segment.text!r} is dim: the terminal decides how readable"
                     assert style.color and style.bgcolor, segment
                     pair = style.color.get_truecolor(), style.bgcolor.get_truecolor()
-                    colour, ground = (
-                        Color(*colour) for colour in (reversed(pair) if style.reverse else pair)
-                    )
+                    colour, ground = (Color(*one) for one in (reversed(pair) if style.reverse else pair))
                     yield segment.text, colour, ground
 
 
@@ -88,9 +84,7 @@ def test_contrast_is_that_of_the_web_guidelines() -> None:
 
 @pytest.mark.parametrize("of_256", [False, True], ids=["", "of 256 colours"])
 @pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
-def test_texts_and_frames_of_a_theme_stand_out_from_its_grounds_and_lose_no_colour_that_did(
-    theme: Theme, of_256: bool
-) -> None:
+def test_a_themes_texts_and_frames_stand_out_and_lose_no_colour_that_did(theme: Theme, of_256: bool) -> None:
     given = theme.to_color_system().generate()
     found = readable(theme, given, of_256=of_256)
     names = ("background", "surface", "panel")
@@ -241,8 +235,7 @@ async def test_a_terminal_with_256_colours_is_given_grey_grounds_and_texts_that_
 ) -> None:
     monkeypatch.delenv("COLORTERM")
     monkeypatch.setenv("TERM", "xterm-256color")
-    async with open_chat((100, 40)) as chat:
-        await chat.ask("markdown")
+    async with open_chat((100, 40), asked="markdown") as chat:
         await chat.pilot.click("Answer", offset=(5, 3), times=2)  # selects all of it
         await chat.shows("/help", by="slash")
         for text, colour, ground in texts(chat.app):

@@ -68,9 +68,7 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
         assert (await opened.ask("hello")).text
 
 
-async def test_a_short_chat_that_is_opened_at_a_message_is_in_view_and_stays_there(
-    open_chat: OpenChat,
-) -> None:
+async def test_a_short_chat_opened_at_a_message_is_in_view_and_stays_there(open_chat: OpenChat) -> None:
     async with open_chat(size=(60, 24)) as opened:
         view = opened.app.chat.transcript
         opened.app.state.resume(*long_chat(turns=8))

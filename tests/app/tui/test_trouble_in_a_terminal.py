@@ -24,9 +24,7 @@ def pid_of(home: Path, what: str) -> int:
     return pid
 
 
-def test_stopped_by_a_signal_while_it_streams_it_gives_the_terminal_back_and_goes_on_later(
-    terminal: Terminal,
-) -> None:
+def test_stopped_by_a_signal_it_gives_the_terminal_back_and_goes_on_later(terminal: Terminal) -> None:
     terminal.start_app("--max-tokens", "300")
     terminal.stream()
     os.kill(pid_of(terminal.home, "app chat"), signal.SIGTSTP)
@@ -35,8 +33,7 @@ def test_stopped_by_a_signal_while_it_streams_it_gives_the_terminal_back_and_goe
     terminal.wait_for("the shell says 42")
     terminal.send("fg")
     terminal.wait_for("● builtin", "first token")
-    terminal.press("C-q")
-    terminal.wait_for("$", gone="● builtin")
+    terminal.wait_for("$", gone="● builtin", by="C-q")
     _, answer = saved(terminal.home)
     assert answer["finish"] in ("stop", "length")
 
@@ -53,9 +50,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("full", ["from the start", "later"])
-def test_a_full_disk_is_told_the_chat_goes_on_and_is_saved_when_there_is_room(
-    small_disk: Path, full: str
-) -> None:
+def test_a_full_disk_is_told_the_chat_goes_on_and_is_saved_later(small_disk: Path, full: str) -> None:
     filler = small_disk / "filler"
 
     def fill() -> None:
@@ -85,10 +80,8 @@ def test_only_the_engine_has_mlx_in_memory_whatever_was_opened(terminal: Termina
     terminal.send("What is a draft?")
     terminal.wait_for("first token")
     for key, shown in (("F2", "licence"), ("F5", "same text"), ("F6", "1 chat"), ("F8", "Round")):
-        terminal.press(key)
-        terminal.wait_for(shown)
-        terminal.press("Escape")
-        terminal.wait_for("● builtin")
+        terminal.wait_for(shown, by=key)
+        terminal.wait_for("● builtin", by="Escape")
     maps = [(Path("/proc") / str(pid_of(terminal.home, what)) / "maps").read_text()
             for what in ("app.engine.process", "app chat")]  # fmt: skip
     assert ["mlx/" in one for one in maps] == [True, False]

@@ -30,8 +30,7 @@ async def offered(chat: Chat) -> None:
 async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up_in_another(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.press(*"half")
         chat.app.exit()
     async with open_chat(size=(80, 24)) as chat:
@@ -61,8 +60,7 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_a
 ) -> None:
     file = tmp_path / "notes.md"
     file.write_text("the notes")
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.type("/new")
         await chat.until(lambda: not chat.answers)
         await chat.press(*"begun")
@@ -92,8 +90,7 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
         return "".join(file.read_text().splitlines(keepends=True)[-1] for file in files)
 
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.stream("hold")
         await chat.type("waits")
         await chat.press(*"half")
@@ -116,13 +113,10 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
         assert not left & {"killed.json", "broken.json"}
 
 
-async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_the_others_behind_up(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_waiting_prompts_return_with_files_the_last_shown(open_chat: OpenChat, tmp_path: Path) -> None:
     for name in ("one.md", "two.md"):
         (tmp_path / name).write_text(f"the text of {name}")
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.stream("hold")
         for text in (f"first @{tmp_path / 'one.md'}", "none", f"last @{tmp_path / 'two.md'}"):
             await chat.type(f"{text} ")
@@ -147,12 +141,9 @@ async def test_prompts_that_waited_are_back_with_their_files_the_last_in_view_th
         assert chat.app.state.running is None and not chat.app.state.queued
 
 
-async def test_prompts_left_behind_in_another_chat_come_back_with_their_files(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
+async def test_prompts_left_in_another_chat_come_back_with_files(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("its text")
-    async with open_chat() as chat:
-        await chat.ask("hello")
+    async with open_chat(asked="hello") as chat:
         await chat.stream("hold")
         await chat.type(f"/attach {tmp_path / 'one.md'}")
         await chat.until(lambda: files(chat) == ["one.md"])

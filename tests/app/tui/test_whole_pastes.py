@@ -7,16 +7,8 @@ from textual.events import Key, Paste
 from app.tui.terminal.whole_pastes import WholePastes
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
-HOSTILE = [
-    "esc \x1b[31m red\rline 2\r",
-    "\x1b",
-    "\x1b\x1b[20",
-    "\x1b[200~ again",
-    "\x1b[I\x1b[48;1;2;3;4t",
-    "",
-    "a" * 500,
-    "nul\0",
-]
+HOSTILE = ["esc \x1b[31m red\rline 2\r", "\x1b", "\x1b\x1b[20", "\x1b[200~ again", "\x1b[I\x1b[48;1;2;3;4t",
+           "", "a" * 500, "nul\0"]  # fmt: skip
 
 
 def heard(*reads: str) -> list[str]:
