@@ -27,8 +27,9 @@ import mlx_lm.models
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.target.cache import make_entries
 from mlx_spec.types import DrafterName
+from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.proof_drafters import BINARY, Branching
-from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, reference, settled, tokens
+from tests.mlx_spec.tiny_models import engine_of, prompt, reference, settled, tokens
 
 TURNS, TOKENS = [prompt(13, 2), prompt(5, 3)], 30
 WAYS: list[tuple[DrafterName, int]] = [("none", 0), ("model", 1), ("model", 4), ("lookup", 4)]

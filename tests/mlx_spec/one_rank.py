@@ -21,7 +21,8 @@ from mlx_spec.policy.plan import Policy
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
 from mlx_spec.types import Options
-from tests.mlx_spec.tiny_models import nearly, tiny_llama, tokens
+from tests.mlx_spec.architectures import nearly
+from tests.mlx_spec.tiny_models import tiny_llama, tokens
 
 PROMPT = [5, 17, 42, 9, 5, 17]
 LONG = [*range(1, 81)] * 2

@@ -19,7 +19,8 @@ from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.errors import BadOption
 from mlx_spec.policy.costs import Costs, RoundCost
-from tests.mlx_spec.tiny_models import nearly, one_layer, prompt, reference, settled, text, tiny_llama, tokens
+from tests.mlx_spec.architectures import nearly
+from tests.mlx_spec.tiny_models import one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
 

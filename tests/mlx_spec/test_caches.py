@@ -10,20 +10,9 @@ from mlx_spec.arrays import Length
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
+from tests.mlx_spec.architectures import ARCHITECTURES, nearly, quantizable, tiny_gemma3
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.tiny_models import (
-    ARCHITECTURES,
-    draft_model,
-    engine_of,
-    nearly,
-    one_layer,
-    prompt,
-    quantizable,
-    reference,
-    text,
-    tiny_gemma3,
-    tiny_llama,
-)
+from tests.mlx_spec.tiny_models import draft_model, engine_of, one_layer, prompt, reference, text, tiny_llama
 
 
 def quantizable_with_a_window(seed: int) -> nn.Module:

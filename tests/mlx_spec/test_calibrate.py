@@ -20,8 +20,9 @@ from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
 from mlx_spec.policy.controller import Controller
 from mlx_spec.verify.batch import BatchVerifier, Proposer
 from tests.mlx_spec import assistant_heads, medusa_heads
+from tests.mlx_spec.architectures import nearly, tiny_gemma4
 from tests.mlx_spec.heads import head_for, target
-from tests.mlx_spec.tiny_models import engine_of, nearly, one_layer, prompt, text, tiny_gemma4, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama
 from tests.mlx_spec.uneven_machine import UnevenMachine
 
 

@@ -23,6 +23,7 @@ from mlx_spec.target import model as cached_model
 from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
+from tests.mlx_spec.architectures import nearly, quantizable, tiny_gemma3
 from tests.mlx_spec.dflash_heads import SHAPE, random_head
 from tests.mlx_spec.heads import target
 from tests.mlx_spec.proof_drafters import BINARY, LOPSIDED, Branching
@@ -30,13 +31,10 @@ from tests.mlx_spec.tiny_models import (
     VOCAB,
     draft_model,
     engine_of,
-    nearly,
     one_layer,
     prompt,
-    quantizable,
     reference,
     text,
-    tiny_gemma3,
     tiny_llama,
     tokens,
 )

@@ -15,7 +15,8 @@ from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
-from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, engine_of, nearly, tokens
+from tests.mlx_spec.architectures import ARCHITECTURES, nearly
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, tokens
 
 CHATS, TURNS = 12, 14
 

@@ -7,18 +7,10 @@ from mlx_spec import Options
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.model import Model
+from tests.mlx_spec.architectures import ARCHITECTURES, nearly
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import Uneven
-from tests.mlx_spec.tiny_models import (
-    ARCHITECTURES,
-    engine_of,
-    nearly,
-    prompt,
-    reference,
-    text,
-    tiny_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import engine_of, prompt, reference, text, tiny_llama, tokens
 
 PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5)}
 """One token; within the sliding windows of 24 and 32, past the narrow one, past both and prefilled."""

@@ -12,17 +12,9 @@ from mlx_spec import Engine, Options
 from mlx_spec.target.model import Model
 from mlx_spec.target.recording import Moved, Windows
 from mlx_spec.target.recurrent import Recomputed, Replayed
+from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import (
-    draft_model,
-    engine_of,
-    nearly,
-    prompt,
-    reference,
-    text,
-    tiny_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import draft_model, engine_of, prompt, reference, text, tiny_llama, tokens
 
 RECOMPUTED = ["qwen3_next", "qwen3_5", "lfm2", "nemotron_h"]
 REPLAYED = ["mamba"]

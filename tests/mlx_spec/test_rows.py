@@ -20,15 +20,13 @@ from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
 from mlx_spec.text import Text
+from tests.mlx_spec.architectures import ARCHITECTURES, nearly, quantizable
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import (
-    ARCHITECTURES,
     engine_of,
-    nearly,
     one_layer,
     prompt,
-    quantizable,
     settled,
     text,
     tiny_llama,

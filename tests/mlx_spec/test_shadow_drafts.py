@@ -15,7 +15,8 @@ from mlx_spec.policy.plan import Fixed
 from mlx_spec.types import Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
-from tests.mlx_spec.tiny_models import engine_of, nearly, text, tiny_llama, tokens
+from tests.mlx_spec.architectures import nearly
+from tests.mlx_spec.tiny_models import engine_of, text, tiny_llama, tokens
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 TOKENS = 30

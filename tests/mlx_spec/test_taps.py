@@ -6,9 +6,10 @@ import pytest
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.target.model import Model
+from tests.mlx_spec.architectures import ARCHITECTURES
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
-from tests.mlx_spec.tiny_models import ARCHITECTURES, VOCAB, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import VOCAB, prompt, tiny_llama
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

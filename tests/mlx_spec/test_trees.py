@@ -12,23 +12,11 @@ from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.view import View
 from mlx_spec.verify.rules import walk
+from tests.mlx_spec.architectures import ARCHITECTURES, nearly, quantizable, tiny_gemma3, tiny_sliding_llama
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import BINARY, SHAPES, Branching
-from tests.mlx_spec.tiny_models import (
-    ARCHITECTURES,
-    nearly,
-    one_layer,
-    prompt,
-    quantizable,
-    ragged,
-    reference,
-    text,
-    tiny_gemma3,
-    tiny_llama,
-    tiny_sliding_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import one_layer, prompt, ragged, reference, text, tiny_llama, tokens
 
 TREE: dict[str, Any] = {"drafter": "branching", "draft_length": 8}
 PLAIN: dict[str, Any] = {"drafter": "none"}

@@ -12,20 +12,8 @@ from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, Unsuppo
 from mlx_spec.batch import Batch
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.policy.plan import Fixed
-from tests.mlx_spec.tiny_models import (
-    engine_of,
-    nearly,
-    one_layer,
-    prompt,
-    quantizable,
-    reference,
-    text,
-    tiny_gemma3,
-    tiny_gemma4,
-    tiny_llama,
-    tiny_sliding_llama,
-    tokens,
-)
+from tests.mlx_spec.architectures import nearly, quantizable, tiny_gemma3, tiny_gemma4, tiny_sliding_llama
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, reference, text, tiny_llama, tokens
 
 DRAFTERS = ["none", "model", "lookup", "auto"]
 

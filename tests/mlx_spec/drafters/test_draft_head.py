@@ -8,16 +8,8 @@ import pytest
 
 from mlx_spec import BadOption, Options, UnsupportedModel
 from mlx_spec.drafters.draft_head import restrict_head
-from tests.mlx_spec.tiny_models import (
-    VOCAB,
-    engine_of,
-    nearly,
-    prompt,
-    tiny_gemma3,
-    tiny_llama,
-    tiny_qwen3,
-    tokens,
-)
+from tests.mlx_spec.architectures import nearly, tiny_gemma3, tiny_qwen3
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, prompt, tiny_llama, tokens
 
 EVEN = range(0, VOCAB, 2)
 

@@ -14,9 +14,10 @@ from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter, Tran
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.errors import UnsupportedModel
 from mlx_spec.verify.batch import BatchVerifier
+from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, ragged, reference, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, reference, text, tiny_llama, tokens
 from tests.mlx_spec.verify.test_sampled_text import deviation, few_tokens
 
 STRANGE = range(0, VOCAB, 29)

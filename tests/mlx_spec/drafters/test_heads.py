@@ -18,10 +18,11 @@ from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.target.model import Model
 from tests.mlx_spec import dflash_heads, heads, medusa_heads, peagle_heads
+from tests.mlx_spec.architectures import ARCHITECTURES
 from tests.mlx_spec.drafters.learnt import LEARNT, PROMPT
 from tests.mlx_spec.heads import KNOWN, Uneven, drafts
 from tests.mlx_spec.medusa_heads import ranked
-from tests.mlx_spec.tiny_models import ARCHITECTURES, one_layer, prompt, text
+from tests.mlx_spec.tiny_models import one_layer, prompt, text
 
 
 def medusa(**more: Any) -> Engine:

@@ -12,10 +12,11 @@ from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
+from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.drafters.learnt import LEARNT, PROMPT
 from tests.mlx_spec.drafters.test_foreign import Mapped, mirrored
 from tests.mlx_spec.grid import grid
-from tests.mlx_spec.tiny_models import nearly, settled, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import settled, tiny_llama, tokens
 
 
 def with_one(make: Callable[[], Drafter], spread: float = 3.0) -> Callable[[], Engine]:

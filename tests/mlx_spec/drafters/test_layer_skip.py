@@ -10,20 +10,11 @@ from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length
 from mlx_spec.drafters import layer_skip
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
+from tests.mlx_spec.architectures import ARCHITECTURES, tiny_sliding_llama
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proof_drafters import Head
-from tests.mlx_spec.tiny_models import (
-    ARCHITECTURES,
-    VOCAB,
-    prompt,
-    ragged,
-    reference,
-    text,
-    tiny_llama,
-    tiny_sliding_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, reference, text, tiny_llama, tokens
 
 KEPT = {"llama": [0], "llama_sliding": [1], "qwen3": [0, 2], "gemma3": [0], "gptj": [0]}
 """Layers of each kind are left out: with a window and without, the first and the last."""

@@ -8,20 +8,11 @@ from mlx_spec.arrays import Length
 from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.verify import batch as verify_batch
+from tests.mlx_spec.architectures import tiny_sliding_llama
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.proposals import Written
-from tests.mlx_spec.tiny_models import (
-    VOCAB,
-    prompt,
-    ragged,
-    reference,
-    settled,
-    text,
-    tiny_llama,
-    tiny_sliding_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, reference, settled, text, tiny_llama, tokens
 
 SIZES = [(4, 3, 3), (1, 2, 1), (3, 2, 2), (5, 4, 2), (2, 5, 1)]
 """Window, n-gram, guesses."""

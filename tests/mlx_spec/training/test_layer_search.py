@@ -7,7 +7,8 @@ import pytest
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
 from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search
-from tests.mlx_spec.tiny_models import ARCHITECTURES, prompt, text, tiny_llama
+from tests.mlx_spec.architectures import ARCHITECTURES
+from tests.mlx_spec.tiny_models import prompt, text, tiny_llama
 
 COSTS = Costs({1: 1.0, 8: 1.2}, one_layer=0.3, layers=6)
 

@@ -12,7 +12,8 @@ from mlx_spec.target.model import Model
 from mlx_spec.training import study
 from mlx_spec.training.fit import Fit
 from mlx_spec.training.small_model import learner, narrowed, small_model
-from tests.mlx_spec.tiny_models import VOCAB, nearly, prompt, text, tiny_llama
+from tests.mlx_spec.architectures import nearly
+from tests.mlx_spec.tiny_models import VOCAB, prompt, text, tiny_llama
 
 
 def target(seed: int = 0) -> Any:

@@ -8,8 +8,9 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.types import Likeliness
+from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
-from tests.mlx_spec.tiny_models import engine_of, nearly, prompt, tiny_llama
+from tests.mlx_spec.tiny_models import engine_of, prompt, tiny_llama
 
 SAMPLED = {"temperature": 0.8, "repetition_penalty": 1.3, "top_k": 20}
 ASKED: tuple[tuple[list[int], dict[str, Any], int | None], ...] = (

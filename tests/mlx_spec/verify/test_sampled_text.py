@@ -20,20 +20,11 @@ from mlx_spec.policy.plan import Fixed
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
 from mlx_spec.verify.noise import Gumbel
+from tests.mlx_spec.architectures import nearly, tiny_gemma3
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.proof_drafters import BINARY, Branching
 from tests.mlx_spec.tiny_models import VOCAB as VOCABULARY
-from tests.mlx_spec.tiny_models import (
-    engine_of,
-    nearly,
-    one_layer,
-    prompt,
-    text,
-    tiny_gemma3,
-    tiny_llama,
-    together,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama, together, tokens
 
 SAMPLED = {"max_tokens": 20, "temperature": 1.0, "seed": 11}
 
