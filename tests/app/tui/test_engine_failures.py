@@ -2,12 +2,18 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
 from app.engine.protocol import LoadFailed
+from mlx_spec.types import Options
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.test_chat import TEXT
+
+LIMITED = Path(__file__).parents[1] / "limited_engine.py"
+"""An engine that may allocate little more once the pair is loaded."""
 
 
 def kill_engine(chat: Chat) -> None:
@@ -69,3 +75,17 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
         link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")
         await chat.shows("● builtin", by="/use builtin")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space hold on Linux")
+async def test_a_lack_of_memory_is_told_nothing_is_lost_and_the_chat_goes_on(open_chat: OpenChat) -> None:
+    options = Options(max_tokens=16)
+    async with open_chat(pair="builtin", options=options, process=True, script=LIMITED) as chat:
+        await chat.ask("What is a draft?")
+        await chat.type("word and " * 900)
+        await chat.settled()
+        await chat.noticed("memory")
+        assert len(chat.answers) == 1 and chat.area.text.startswith("word and")
+        chat.area.clear()
+        assert (await chat.ask("What is a target?")).text
