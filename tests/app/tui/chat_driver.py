@@ -54,8 +54,9 @@ class Chat:
         """The drawn screen as text."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def until(self, holds: Callable[[], bool], by: By = ()) -> None:
         """Wait for a condition; fails after `patience` seconds."""
+        await self._do(by)
         end = time.monotonic() + self.patience
         while not holds():
             if self.app._exception is not None:

@@ -78,14 +78,12 @@ async def test_paths_are_completed_into_folders_and_to_new_files(open_chat: Open
         (folder / "later.md").write_text("new")
         await chat.press("tab", *"and @later")
         await menu_opens(chat)
-        await chat.press("tab")
-        await chat.until(lambda: chat.area.text == "see @notes.md and @later.md ")
+        await chat.until(lambda: chat.area.text == "see @notes.md and @later.md ", by="tab")
         chat.area.load_text(f"see @{folder}/my")
         chat.area.move_cursor(chat.area.document.end)
         for completed in (f'see @"{folder}/my folder/', f'see @"{folder}/my folder/a.txt" '):
             await menu_opens(chat)
-            await chat.press("tab")
-            await chat.until(lambda completed=completed: chat.area.text == completed)
+            await chat.until(lambda completed=completed: chat.area.text == completed, by="tab")
 
 
 async def test_what_cannot_be_attached_is_refused_and_nothing_sent(open_chat: OpenChat, folder: Path) -> None:
@@ -118,18 +116,15 @@ async def test_files_of_a_prompt_or_an_edit_are_shown_sent_once_or_taken_away(op
         await chat.type("/attach sub/my notes.txt")
         await chat.type("/attach notes.md")
         await chat.until(lambda: [file.name for file in files.files] == ["my notes.txt", "notes.md"])
-        await chat.press("backspace")
-        await chat.until(lambda: len(files.files) == 1)
+        await chat.until(lambda: len(files.files) == 1, by="backspace")
         await chat.press("backspace")
         await chat.press(*"/attach @my", "enter", "enter")  # as the prompt completes it
         await chat.until(lambda: [file.name for file in files.files] == ["my notes.txt"])
         await chat.ask("echo")
         assert chat.answers[0].text.startswith("File my notes.txt:\n```\nmore\n```\n\necho|")
         assert files.files == ()
-        await chat.type("/new")
-        await chat.until(lambda: not chat.answers)
-        await chat.type("/attach sub/my notes.txt")
-        await chat.until(lambda: len(files.files) == 1)
+        await chat.until(lambda: not chat.answers, by="/new")
+        await chat.until(lambda: len(files.files) == 1, by="/attach sub/my notes.txt")
         await chat.ask("echo @notes.md ")
         await chat.edit()
         assert [file.name for file in files.files] == ["my notes.txt", "notes.md"]
@@ -137,8 +132,7 @@ async def test_files_of_a_prompt_or_an_edit_are_shown_sent_once_or_taken_away(op
         await chat.until(lambda: chat.prompts == ["echo @notes.md x"] and bool(chat.answers))
         assert "|2 documents" in chat.answers[-1].text
         await chat.edit()
-        await chat.press("escape")
-        await chat.until(lambda: not chat.app.state.editing and not files.files)
+        await chat.until(lambda: not chat.app.state.editing and not files.files, by="escape")
         await chat.edit()
         chat.area.load_text("")
         await chat.press("backspace", "backspace", *"echo", "enter")

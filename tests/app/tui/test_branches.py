@@ -20,11 +20,9 @@ async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat:
         await chat.type("uno")
         await chat.settled()
         await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
-        await chat.press("tab", "up", "left")
-        await chat.until(lambda: shown(chat)[:3] == ["‹1/2›one", TEXT, "echo"])
+        await chat.until(lambda: shown(chat)[:3] == ["‹1/2›one", TEXT, "echo"], by=("tab", "up", "left"))
         await chat.shows("context 14/")
-        await chat.press("right")
-        await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT])
+        await chat.until(lambda: shown(chat) == ["‹2/2›uno", TEXT], by="right")
         await chat.shows("context 16/")  # of the branch in view
         assert chat.prompts[0] == "uno"
         await chat.press("e", "tab", "up", "left")  # another branch comes into view while one is edited
@@ -53,14 +51,12 @@ async def test_an_edit_gives_back_what_was_being_written_and_up_what_was_edited(
         chat.area.load_text("half a thought")
         await edit("onex")
         assert not prompt.attachments
-        await chat.press("escape")
-        await chat.until(lambda: chat.app.state.editing is None)
+        await chat.until(lambda: chat.app.state.editing is None, by="escape")
         assert chat.area.text == "half a thought" and len(prompt.attachments) == 1
         await edit("onex")
         await chat.press("y")
         await edit("onex")  # the prompt is edited anew
-        await chat.press("x", "ctrl+n")
-        await chat.until(lambda: chat.app.state.editing is None and not chat.prompts)
+        await chat.until(lambda: chat.app.state.editing is None and not chat.prompts, by=("x", "ctrl+n"))
         assert chat.area.text == "half a thought"
         for text in ("onexx", "onexy"):
             await chat.has(text, by="up")
@@ -74,8 +70,7 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         await chat.settled(by="/regenerate new")
         await chat.until(lambda: "‹3/3›" in chat.answers[0].branch)
         assert "seed" in chat.answers[0].text and not chat.answers[0].text.endswith("seed 5")
-        await chat.type("/branch before")
-        await chat.until(lambda: "‹2/3›" in chat.answers[0].branch)
+        await chat.until(lambda: "‹2/3›" in chat.answers[0].branch, by="/branch before")
         assert chat.app.state.settings.options.seed == 5
         await chat.type("/temperature 0")
         await chat.settled(by="/regenerate")
@@ -107,8 +102,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         await chat.shows("thought in 3 words")
         assert "one two three" not in chat.screen
         await chat.type("/copy code")
-        await chat.press("tab", "y", "up", "y", "b")
-        await chat.until(lambda: len(copied) == 4)
+        await chat.until(lambda: len(copied) == 4, by=("tab", "y", "up", "y", "b"))
         assert copied[0] == copied[3] == "x = 1\n" and copied[2] == "think"
         assert copied[1].startswith("So it is:")
         await chat.type("/think")

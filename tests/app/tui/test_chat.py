@@ -35,14 +35,12 @@ async def test_an_empty_chat_names_pair_and_drafters_and_answers_drafted_or_not(
         dark = brightness(answer)
         chat.app.theme = "textual-light"
         await chat.until(lambda: brightness(answer) < dark - 50)
-        await chat.press("f4", "f3")
-        await chat.until(lambda: answer.marks)
+        await chat.until(lambda: answer.marks, by=("f4", "f3"))
         later = await chat.ask("hello")
         assert "no draft" in later.stats and later.marks
         await chat.type("/draft on")
         assert "accepted 3/3" in (await chat.ask("hello")).stats
-        await chat.press("f3")
-        await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)))
+        await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)), by="f3")
 
 
 async def test_a_chat_without_drafting_can_draft_and_tells_once_what_is_dropped(open_chat: OpenChat) -> None:
@@ -113,15 +111,13 @@ async def test_the_view_follows_until_one_scrolls_clear_ends_it_ctrl_q_leaves(op
 
         await chat.type("slow")
         await follows(12)
-        await chat.press("pageup")
-        await chat.until(lambda: view.max_scroll_y - view.scroll_y > view.size.height // 2)
+        await chat.until(lambda: view.max_scroll_y - view.scroll_y > view.size.height // 2, by="pageup")
         place, height = view.scroll_y, view.max_scroll_y
         await chat.until(lambda: view.max_scroll_y > height + 4)
         assert view.scroll_y == place
         await chat.press("ctrl+end")
         await follows(view.max_scroll_y + 4)
-        await chat.type("/clear")
-        await chat.until(lambda: not chat.growing)
+        await chat.until(lambda: not chat.growing, by="/clear")
         assert chat.prompts == []
         assert (await chat.ask("hello")).text == TEXT
         await chat.type("slow")
@@ -174,8 +170,7 @@ async def test_another_pair_ends_an_answer_and_leaves_the_chat_and_an_edit_alone
         stopped, later = (chat.app.state.conversation.path[place].facts for place in (3, 5))
         assert stopped is not None and (stopped.pair, stopped.finish) == ("other", "cancelled")
         assert later is not None and (later.pair, later.finish) == (pairs[0].name, "stop")
-        await chat.type("/edit")
-        await chat.until(lambda: chat.app.state.editing is not None)
+        await chat.until(lambda: chat.app.state.editing is not None, by="/edit")
         chat.app.runner.use(pairs[1])
         assert chat.app.state.editing is not None and chat.area.text == "later"
 

@@ -53,10 +53,8 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
             assert "2.00 to 2.00 over 3 repeats" in str(words.content)
         await chat.pilot.resize_terminal(44, 18)
         await chat.until(lambda: all(pane.max_scroll_y > 0 for pane in panes))
-        await chat.press(*["pageup"] * 9)
-        await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes))
-        await chat.press("pagedown")
-        await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes))
+        await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes), by=(*["pageup"] * 9,))
+        await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes), by="pagedown")
         await chat.back_in_chat(by="escape")
         assert len(chat.prompts) == 1
 
@@ -69,8 +67,7 @@ async def test_a_comparison_needs_and_frees_the_engine_and_explains_differences(
         await chat.answered(1, by="escape")
         screen = await chat.reached(CompareScreen, by="/compare")
         await chat.until(lambda: bool(screen.query_one("#plain").query_one(Answer).text))
-        await chat.press("escape")
-        await chat.until(lambda: screen.progress is None)
+        await chat.until(lambda: screen.progress is None, by="escape")
         assert screen.record is None and store.kept().records == ()
         await chat.back_in_chat(by="escape")
         again = await chat.reached(CompareScreen, by="f5")
@@ -116,8 +113,7 @@ async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_
         screen, record = await compared(chat)
         assert {text_of(outcome.pieces) for outcome in record.outcomes} == {answer.text}
         assert record.prompts[0].prompt == "echo (with notes.txt)"
-        await chat.press("s")
-        await chat.until(lambda: screen.record not in (record, None))
+        await chat.until(lambda: screen.record not in (record, None), by="s")
         assert screen.record is not None and text_of(screen.record.outcomes[-1].pieces) == answer.text
         await chat.until(lambda: bool(screen.query("LengthPlot Grid")))
 
@@ -174,14 +170,12 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
 
         screen = await swept(3)
         assert {"again", "sweep", "view", "export"}.isdisjoint(offered()) and "stop" in offered()
-        await chat.press("s", "v", "e", "escape")
-        await chat.until(lambda: screen.progress is None)
+        await chat.until(lambda: screen.progress is None, by=("s", "v", "e", "escape"))
         assert offered() >= {"again", "sweep", "view", "export", "stop"}
         assert screen.record is not None and len(screen.record.settings) == 3
         await chat.press("escape")
         await swept(1)
-        await chat.press("f2")
-        await chat.until(lambda: len(store.kept().records) == 2)
+        await chat.until(lambda: len(store.kept().records) == 2, by="f2")
         assert "left before its end" in store.kept().records[0].broken_off
         await chat.press("escape")
         assert (await chat.ask("hello")).text

@@ -30,8 +30,7 @@ async def test_a_stopped_answer_goes_on_names_what_cut_it_and_outlasts_a_failure
         assert "cut at the length limit" in (await chat.ask("full")).stats
         for limit, tokens, why in ((4, 8, "cut at the length limit"), (100, 14, "cut: the context is full")):
             await chat.type(f"/max-tokens {limit}")
-            await chat.type("/continue")
-            await chat.until(lambda count=f"{tokens} tokens": count in chat.answers[-1].stats)
+            await chat.until(lambda count=f"{tokens} tokens": count in chat.answers[-1].stats, by="/continue")
             assert why in chat.answers[-1].stats
 
 
@@ -64,8 +63,7 @@ async def test_esc_stops_with_the_texts_numbers_a_continuation_has_the_wholes(op
         assert log.tokens == whole.facts.stats.tokens and log.text == whole.text
         line = chat.answers[0].stats
     async with open_chat() as chat:
-        await chat.type("/resume last")
-        await chat.until(lambda: [answer.stats for answer in chat.answers] == [line])
+        await chat.until(lambda: [answer.stats for answer in chat.answers] == [line], by="/resume last")
         assert [(log.tokens, len(log.rounds)) for log in chat.app.state.logs.values()] == [
             (whole.facts.stats.tokens, len(whole.facts.rounds))
         ]

@@ -44,8 +44,7 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
                 own = [b.description for b in dialog.BINDINGS if isinstance(b, Binding) and b.id] or [" "]
                 await chat.until(lambda own=own: any(name in last_line() for name in own))
                 await chat.until(lambda: "Compare" not in last_line())
-                await chat.press(key)
-                await chat.until(lambda: "Chats" in last_line())
+                await chat.until(lambda: "Chats" in last_line(), by=key)
                 assert not any(given), f"{dialog} was answered with {given}"
         assert chat.area.text == "not sent yet" and not chat.app._exit
         title = await chat.push(LineQuestionScreen("The title", "old title"))
@@ -53,8 +52,7 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
         box = title.query_one("#question").region
         assert box.x == 100 - box.right and abs(30 - box.bottom - box.y) <= 1, "it is in the middle"
         title.query_one(Input).select_all()
-        await chat.press("ctrl+c")
-        await chat.until(lambda: chat.app.clipboard == "old title")
+        await chat.until(lambda: chat.app.clipboard == "old title", by="ctrl+c")
         assert chat.app.screen is title, "what is chosen is copied"
         await chat.press("escape")
         await chat.push(TotalsScreen([], []))
@@ -134,8 +132,7 @@ async def test_a_wrong_theme_is_told_and_a_chosen_one_lasts(open_chat: OpenChat,
         await chat.press(*"gruvbox")
         options = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: options.option_count == 1)
-        await chat.press("enter")
-        await chat.until(lambda: chat.app.theme == "gruvbox")
+        await chat.until(lambda: chat.app.theme == "gruvbox", by="enter")
         await chat.until(lambda: any("config.toml" in one.message for one in chat.app._notifications))
     assert file.read_text() == '# mine\nmarks = true  # always\ntheme = "gruvbox"\n'
     async with open_chat() as chat:

@@ -39,13 +39,11 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.noticed("No connection")
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         hub.cut_after["model.safetensors"] = 1_500_000
-        await chat.press("r")
-        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"), by="r")
         assert not installed(find(FIRST).spec) and parts_of(FIRST) >= 1 << 20
         hub.cut_after.clear()
         hub.stall_after["model.safetensors"] = 2_000_000
-        await chat.press("r")
-        await chat.until(lambda: all(part in text_of(chat, "#downloads") for part in ("MB of", "%")))
+        await chat.until(lambda: all(part in text_of(chat, "#downloads") for part in ("MB of", "%")), by="r")
         await chat.until(lambda: "↓" in rows(screen)[FIRST])
         await chat.press("escape")
         await chat.pilot.resize_terminal(100, 24)
@@ -80,13 +78,11 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
             lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
         )
         await chat.until(lambda: "stalled" in str(chat.app.chat.query_one("#status", ItemLine).content))
-        await chat.press("c")
-        await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"))
+        await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"), by="c")
         hub.stall_after.clear()
         await chat.until(lambda: installed(find(SECOND).spec))
         assert not installed(find(FIRST).spec) and "installed" not in rows(screen)[FIRST]
-        await chat.press("r")
-        await chat.until(lambda: installed(find(FIRST).spec))
+        await chat.until(lambda: installed(find(FIRST).spec), by="r")
 
 
 def parts_of(name: str) -> int:
@@ -126,11 +122,9 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         assert hub.requests == [] and chat.app.pulls.unfinished == [], "nothing begins by itself"
         assert not installed(find(FIRST).spec)
         screen.show_list(SECOND)
-        await chat.press("c")
-        await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"))
+        await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"), by="c")
         screen.show_list("builtin")
-        await chat.press("r")
-        await chat.until(lambda: installed(find(FIRST).spec))
+        await chat.until(lambda: installed(find(FIRST).spec), by="r")
         assert len(chat.app.pulls.jobs) == 2 and not installed(find(SECOND).spec)
         files = [hub.models[source.repo].files for source in find(FIRST).spec.sources]
         small = {name for name in files[0] if not name.endswith(".safetensors")}

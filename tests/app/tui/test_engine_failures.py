@@ -69,8 +69,7 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
         link = chat.app.link
         await chat.until(lambda: link.state == "failed" and bool(chat.notices))
         assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
-        await chat.type("/use builtin")
-        await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin")
+        await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin", by="/use builtin")
         await chat.noticed("builtin is in use already.", by="/use builtin")
         link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")

@@ -70,8 +70,7 @@ async def test_found_words_are_marked_until_another_is_chosen(open_chat: OpenCha
         marks = [s for strip in strips for s in strip if s.style and s.style.underline]
         others = [s for strip in strips for s in strip if s.style and not s.style.underline]
         assert not {s.style.bgcolor for s in marks if s.style} & {s.style.bgcolor for s in others if s.style}
-        await opened.press("s", "enter", "enter")
-        await opened.until(lambda: bool(opened.app.chat.query(".-selected")))
+        await opened.until(lambda: bool(opened.app.chat.query(".-selected")), by=("s", "enter", "enter"))
         chosen = opened.app.chat.query_one(".-selected", Message)
         await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == ["needles"] * 2)
         assert len(colours(chosen, found=True)) == 1

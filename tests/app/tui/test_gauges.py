@@ -107,8 +107,7 @@ async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(
         lines = broken(chat.answers[0].stats, 38)
         assert len(lines) > 1
         await chat.until(lambda: all(line in chat.screen for line in lines))
-        await chat.type("/clear")
-        await chat.until(lambda: str(gauges.content) == "")
+        await chat.until(lambda: str(gauges.content) == "", by="/clear")
         assert not chat.app.state.logs
         await chat.pilot.resize_terminal(100, 30)
         await chat.type("read")

@@ -29,13 +29,11 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
     async with open_chat(size=(120, 40)) as chat:
         await open_pairs(chat)
         screen = await chat.reached(HubSearchScreen, by="h")
-        await chat.press(*"zzz", "enter")
-        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
+        await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"), by=(*"zzz", "enter"))
         await chat.pilot.resize_terminal(40, 12)
         await chat.until(lambda: {"no", "MLX", "model", "zzz."} <= set(chat.screen.split()))
         hub.status = 500
-        await chat.press("enter")
-        await chat.until(lambda: "answers with error 500" in text_of(chat, "#message"))
+        await chat.until(lambda: "answers with error 500" in text_of(chat, "#message"), by="enter")
         message = text_of(chat, "#message").split()
         await chat.until(lambda: set(message) <= set(chat.screen.split()))
         hub.status = None

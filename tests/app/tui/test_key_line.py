@@ -28,8 +28,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         ):
             await chat.pilot.resize_terminal(columns, 24)
             await chat.until(lambda expected=expected: keys_shown(chat) == expected)
-        await chat.press("escape")
-        await chat.until(lambda: bool(chat.answers) and keys_shown(chat) == idle)
+        await chat.until(lambda: bool(chat.answers) and keys_shown(chat) == idle, by="escape")
         await chat.reached(HelpScreen, by="f1")
         line = chat.app.chat.query_one(KeyLine)
         line.keys = []
@@ -37,11 +36,9 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         await chat.until(lambda: bool(line.keys))
         assert any("F4" in text.plain for text, _ in line.keys), "the chat's keys, not those of the help"
         await chat.back_in_chat(by="escape")
-        await chat.type("/edit")
-        await chat.until(lambda: "Esc Leave edit" in keys_shown(chat))
+        await chat.until(lambda: "Esc Leave edit" in keys_shown(chat), by="/edit")
         assert "Stop" not in keys_shown(chat)
-        await chat.press("escape")
-        await chat.until(lambda: keys_shown(chat) == idle)
+        await chat.until(lambda: keys_shown(chat) == idle, by="escape")
         await chat.pilot.resize_terminal(40, 24)
         await chat.until(lambda: "F1 Help" in keys_shown(chat))
         await chat.pilot.pause()
@@ -55,10 +52,8 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
 async def test_the_keys_for_a_chat_are_offered_as_soon_as_one_is_resumed(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24), asked="hello") as chat:
         await chat.until(lambda: "F5 Compare" in keys_shown(chat))
-        await chat.press("ctrl+n")
-        await chat.until(lambda: bool(keys_shown(chat)) and "F5 Compare" not in keys_shown(chat))
-        await chat.press("f7")
-        await chat.until(lambda: "F5 Compare F6 Chats F3 Marks F8 Rounds" in keys_shown(chat))
+        await chat.until(lambda: bool(keys_shown(chat)) and "F5 Compare" not in keys_shown(chat), by="ctrl+n")
+        await chat.until(lambda: "F5 Compare F6 Chats F3 Marks F8 Rounds" in keys_shown(chat), by="f7")
 
 
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
@@ -69,18 +64,15 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "e Edit" not in keys_shown(chat))
         await chat.press("tab")
         await chat.noticed("This answer is complete.", by="c")
-        await chat.press("r")
-        await chat.until(lambda: "← branch" in keys_shown(chat))
+        await chat.until(lambda: "← branch" in keys_shown(chat), by="r")
         assert "→" not in keys_shown(chat)
-        await chat.press("up", "down", "left")
-        await chat.until(lambda: "→ branch" in keys_shown(chat))
+        await chat.until(lambda: "→ branch" in keys_shown(chat), by=("up", "down", "left"))
         assert "←" not in keys_shown(chat)
         await chat.press("escape")
         await chat.ask("full")
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
-        await chat.press("up")
-        await chat.until(lambda: "Continue" in keys_shown(chat))
+        await chat.until(lambda: "Continue" in keys_shown(chat), by="up")
 
 
 async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(open_chat: OpenChat) -> None:
@@ -118,8 +110,7 @@ async def test_lists_name_keys_for_what_they_hold_or_pass_on_and_the_way_back(op
         await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
         assert "Enter" not in keys_shown(chat)
         assert ("Enter", "Go on with the chat") in described_keys(chat.app)["Here"]
-        await chat.press("d")
-        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"))
+        await chat.until(lambda: keys_shown(chat) == nothing.replace("/ Search", "/ Search u Undo"), by="d")
         await chat.pilot.resize_terminal(40, 24)
         await chat.until(lambda: {"Esc", "Back", "F1", "Help"} <= set(keys_shown(chat).split()))
 
@@ -128,8 +119,7 @@ async def test_another_key_that_stops_leaves_an_edit_too(open_chat: OpenChat, tm
     (tmp_path / "config.toml").write_text("[keys]\nchat.stop = 'f12'\n")
     async with open_chat(asked="hello") as chat:
         await chat.shows("editing: F12 leaves it as it was", "F12 Leave edit", by="/edit")
-        await chat.press("f12")
-        await chat.until(lambda: chat.app.state.editing is None)
+        await chat.until(lambda: chat.app.state.editing is None, by="f12")
         await chat.type("hold")
         await chat.until(lambda: "F12 Stop" in keys_shown(chat))
         await chat.settled(by="f12")

@@ -75,8 +75,7 @@ async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second
         for answer in ("n", "y"):
             await opened.shows("2 messages could not be saved in", by="ctrl+q")
             await opened.shows("Leave without the messages?", by="y")
-            await opened.press(answer)
-            await opened.until(lambda answer=answer: opened.app._exit == (answer == "y"))
+            await opened.until(lambda answer=answer: opened.app._exit == (answer == "y"), by=answer)
     assert opened.app.unsaved == 2 and opened.app.leaving.rescue is None
 
 
@@ -84,10 +83,8 @@ async def test_a_prompt_left_without_an_answer_has_an_empty_one_for_the_model(op
     async with open_chat() as opened:
         await opened.type("read")
         await opened.until(lambda: opened.app.state.running is not None)
-        await opened.type("/new")
-        await opened.until(lambda: opened.app.state.running is None)
-        await opened.type("/resume last")
-        await opened.until(lambda: texts(opened) == ["read"])
+        await opened.until(lambda: opened.app.state.running is None, by="/new")
+        await opened.until(lambda: texts(opened) == ["read"], by="/resume last")
         assert (await opened.ask("echo")).text.startswith("read||echo|")
 
 

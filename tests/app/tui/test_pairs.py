@@ -40,8 +40,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
         assert "Not verified" in shown and "of memory" in shown and "Not measured here" in shown
         chat.press_at_once("slash", *"qwen3", "space", *"8b", "enter")
         await chat.until(lambda: list(rows(screen)) == ["qwen3-8b"])
-        await chat.press("escape")
-        await chat.until(lambda: len(rows(screen)) == len(all_pairs()))
+        await chat.until(lambda: len(rows(screen)) == len(all_pairs()), by="escape")
         assert chat.app.screen is screen and not screen.query_one(Input).display
         screen.show_list(FIRST)
         for size in ((80, 24), (40, 20)):
@@ -58,8 +57,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
             if about.scroll_y < about.max_scroll_y:
                 await chat.press("space")
         await chat.shows("verified:")
-        await chat.press("space")
-        await chat.until(lambda: about.scroll_y == 0)
+        await chat.until(lambda: about.scroll_y == 0, by="space")
         await chat.back_in_chat(by="escape")
 
 
@@ -126,17 +124,14 @@ async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, h
         await chat.noticed("Did you mean smollm2-1", by="/pull smollm2")
         await chat.noticed("no pair org/name. F2, then a adds one", by="/use org/name")
         await chat.noticed("is installed", by=f"/pull {FIRST}")
-        await chat.type(f"/use {FIRST}")
-        await chat.until(lambda: chat.app.link.pair.name == FIRST)
+        await chat.until(lambda: chat.app.link.pair.name == FIRST, by=f"/use {FIRST}")
         await chat.noticed("is in use", by=f"/remove {FIRST}")
-        await chat.type("/use builtin")
-        await chat.until(lambda: chat.app.link.pair.name == "builtin")
+        await chat.until(lambda: chat.app.link.pair.name == "builtin", by="/use builtin")
         for key, what in (("n", "stays"), ("y", "MB freed")):
             assert installed(find(FIRST).spec)
             await chat.reached(QuestionScreen, by=f"/remove {FIRST}")
             assert "MB are freed" in str(chat.app.screen.query(Static).first().content)
-            await chat.press(key)
-            await chat.until(lambda what=what: what in chat.notices[-1])
+            await chat.until(lambda what=what: what in chat.notices[-1], by=key)
         assert not installed(find(FIRST).spec)
         await chat.noticed("nothing to remove", by=f"/remove {SECOND}")
 
@@ -202,8 +197,7 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
         field.focus()
         for text, reason in (("", "Name a target first"), ("foo bar", "foo bar")):
             field.value = text
-            await chat.press("enter")
-            await chat.until(lambda reason=reason: reason in text_of(chat, "#message"))
+            await chat.until(lambda reason=reason: reason in text_of(chat, "#message"), by="enter")
             assert field.has_focus and text_of(chat, "#message").startswith("✗")
         await chat.press("escape")
         assert "a folder, or none" in await add_own(chat, str(target), "")
@@ -217,8 +211,7 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
         assert "known already" in await add_own(chat, str(target), str(draft))
         await chat.press("escape")
         screen.show_list("target")
-        await chat.press("enter")
-        await chat.until(lambda: chat.app.link.pair == pair.spec)
+        await chat.until(lambda: chat.app.link.pair == pair.spec, by="enter")
         chat.app.link.pair = find("builtin").spec
         screen = await open_pairs(chat, "target")
         await chat.press("x")

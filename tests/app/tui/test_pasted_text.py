@@ -66,10 +66,8 @@ async def test_ctrl_c_takes_a_long_paste_away_with_the_text_up_brings_both_back(
         for number, text in enumerate(("see", ""), 1):
             await chat.press(*text)
             await paste(chat, LONG)
-            await chat.press("ctrl+c")
-            await chat.until(lambda: not prompt.attachments and not chat.area.text)
-            await chat.press("up")
-            await chat.until(lambda text=text: chat.area.text == text and bool(prompt.attachments))
+            await chat.until(lambda: not prompt.attachments and not chat.area.text, by="ctrl+c")
+            await chat.until(lambda text=text: chat.area.text == text and bool(prompt.attachments), by="up")
             await chat.press(*["up"] * number)
             await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
             await chat.press(*["down"] * (number + 1))

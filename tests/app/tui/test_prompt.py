@@ -44,8 +44,7 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         chat.area.clear()
         chat.app.post_message(Paste("\x1b[31m" + "long line of text\r\n" * 200))
         await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
-        await chat.press("ctrl+s")
-        await chat.until(lambda: chat.area.size.height == 8)
+        await chat.until(lambda: chat.area.size.height == 8, by="ctrl+s")
         assert chat.area.text.startswith("␛[31mlong line")
         assert chat.area.text.count("\n") == 200 and "\r" not in chat.area.text
 
@@ -109,24 +108,19 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.press("escape", "enter")
         await chat.noticed("Drafter is model+lookup. Change it with /drafter auto|NAME; scripted has lookup,")
         chat.area.clear()
-        await chat.press("slash", "d", "r", "a")
-        await chat.until(lambda: menu.is_open)
+        await chat.until(lambda: menu.is_open, by=("slash", "d", "r", "a"))
         assert isinstance(menu.chosen, SlashCommand) and menu.chosen.name == "draft"
         await chat.has("/draft ", by="enter")
-        await chat.press("o", "f", "f", "enter")
-        await chat.until(lambda: not chat.app.state.settings.drafting)
+        await chat.until(lambda: not chat.app.state.settings.drafting, by=("o", "f", "f", "enter"))
         assert not menu.is_open
         chat.press_at_once("slash", *"length", "space", "3", "enter")
         await chat.noticed("ength is 3")
-        await chat.type("/length auto")
-        await chat.until(lambda: chat.app.state.settings.options.draft_length is None)
+        await chat.until(lambda: chat.app.state.settings.options.draft_length is None, by="/length auto")
         await chat.noticed("/temperature", by="/temprature 1")
         await chat.noticed("between 0.0001 and 10", by="/temperature 99")
-        await chat.type("/think")
-        await chat.until(lambda: "There is no answer yet." in chat.notices)
+        await chat.until(lambda: "There is no answer yet." in chat.notices, by="/think")
         await chat.ask("hello")
-        await chat.type("/think")
-        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices)
+        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices, by="/think")
         await chat.noticed("'lenght=3' is nothing to sweep. Give length=", by="/sweep lenght=3")
         await chat.has("/sweep lenght=3", by="up")
 
@@ -184,11 +178,9 @@ async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_
     async with open_chat(size=(80, 24)) as chat:
         for key in ("ctrl+n", "f7"):
             await chat.ask("hello")
-            await chat.press("tab")
-            await chat.until(lambda: chat.app.chat.transcript.has_focus)
+            await chat.until(lambda: chat.app.chat.transcript.has_focus, by="tab")
             before = chat.app.state.conversation
-            await chat.press(key)
-            await chat.until(lambda before=before: chat.app.state.conversation is not before)
+            await chat.until(lambda before=before: chat.app.state.conversation is not before, by=key)
             await chat.has("e\nh", by=("e", "ctrl+j", "h"))
             chat.area.clear()
         chat.area.load_text("a text\nof two lines")
@@ -196,5 +188,4 @@ async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_
         await chat.has("a text\nof two lines", by="up")
         await chat.has("", by="ctrl+c")
         assert not chat.app._exit, "other keys came between"
-        await chat.press("ctrl+c")
-        await chat.until(lambda: not chat.app.is_running)
+        await chat.until(lambda: not chat.app.is_running, by="ctrl+c")

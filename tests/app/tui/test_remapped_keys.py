@@ -98,8 +98,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
             await opened.press(keys["app.help"])
             await opened.reached(HelpScreen)
             await look(f"help on {what}")
-            await opened.press(keys["help.close"])
-            await opened.until(lambda: not isinstance(opened.app.screen, HelpScreen))
+            await opened.until(lambda: not isinstance(opened.app.screen, HelpScreen), by=keys["help.close"])
 
         async def send(text: str) -> None:
             opened.app.chat.prompt.fill(text)
@@ -109,8 +108,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
         await help_on("the prompt")
         await opened.press("h", "i", "enter", "y", "f4")
         assert opened.area.text == "hi\ny" and opened.app.state.settings.drafts, "shipped keys do nothing now"
-        await opened.press(keys["chat.draft"])
-        await opened.until(lambda: not opened.app.state.settings.drafts)
+        await opened.until(lambda: not opened.app.state.settings.drafts, by=keys["chat.draft"])
         await send("slow")
         await opened.until(lambda: bool(opened.app.state.running and opened.app.state.running.log.text))
         await send("next")

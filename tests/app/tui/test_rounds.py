@@ -96,8 +96,7 @@ async def test_rounds_of_a_running_answer_grow_and_arrow_keys_walk_them(open_cha
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count > 4 and rows.highlighted == rows.option_count - 1)
-        await chat.press("home", "down")
-        await chat.until(lambda: rows.highlighted == 1)
+        await chat.until(lambda: rows.highlighted == 1, by=("home", "down"))
         assert screen.chosen is screen.answer.rounds[1]
         count = rows.option_count
         await chat.until(lambda: rows.option_count > count)
@@ -124,8 +123,7 @@ async def test_earlier_rounds_are_kept_and_counted_their_tokens_in_one_column(op
         screen = await inspect(chat)
         assert "Answer 2 of 2" in str(screen.query_one("#rounds-title", Static).content)
         assert screen.chosen is not None and not screen.chosen.drafted
-        await chat.press("left")
-        await chat.until(lambda: screen.place == 0)
+        await chat.until(lambda: screen.place == 0, by="left")
         await chat.press("up")
         await chat.until(lambda: screen.chosen is not None and screen.chosen.drafted == (" what the draft",))
         assert all(widget.size.width <= 40 for widget in screen.query("*"))

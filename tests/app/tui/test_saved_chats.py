@@ -83,8 +83,7 @@ async def test_a_resumed_chat_s_own_seed_is_still_shown_and_kept(open_chat: Open
         await opened.ask("hello")
     async with open_chat() as opened:
         await opened.shows("seed 7", by="/resume last")
-        await opened.type("/new keep")
-        await opened.until(lambda: texts(opened) == [])
+        await opened.until(lambda: texts(opened) == [], by="/new keep")
         assert opened.app.state.settings.options.seed == 7
 
 
@@ -151,8 +150,7 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
         await opened.noticed("/dev/null is no plain file", by="/export /dev/null")
         assert opened.app.chat.view.notices.kept[-1].kind == "mistake"
-        await opened.type(f"/export {'x' * 300}.md")
-        await opened.until(lambda: "File name too long" in opened.notices[-1])
+        await opened.until(lambda: "File name too long" in opened.notices[-1], by=f"/export {'x' * 300}.md")
         (here / "mine.md").write_text("mine")
         for key, outcome in (("n", "mine.md is as it was"), ("y", f"Written to {here / 'mine.md'}")):
             assert (here / "mine.md").read_text() == "mine"
@@ -175,8 +173,7 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
         first = seed()
         await opened.type("/temperature 1.2")
         await opened.shows("temp 1.2 · instructions", by="/system Be brief.")
-        await opened.type("/new keep")
-        await opened.until(lambda: texts(opened) == [])
+        await opened.until(lambda: texts(opened) == [], by="/new keep")
         assert "temp 1.2 · instructions" in opened.screen
         await opened.ask("echo")
         assert opened.answers[-1].text.startswith("Be brief.|echo") and (second := seed()) != first
@@ -204,15 +201,11 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
             await opened.type(command)
         await opened.type("/temperature 0")
-        await opened.type("/preset")
-        await opened.until(lambda: "terse. /preset NAME uses one" in opened.notices[-1])
-        await opened.type("/preset terse")
-        await opened.until(lambda: opened.app.state.conversation.system == "Be terse.")
+        await opened.until(lambda: "terse. /preset NAME uses one" in opened.notices[-1], by="/preset")
+        await opened.until(lambda: opened.app.state.conversation.system == "Be terse.", by="/preset terse")
         assert opened.app.state.settings.options.temperature == 0.3
-        await opened.type("/preset none-such")
-        await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1])
-        await opened.type("/preset delete terse")
-        await opened.until(lambda: "'terse' is deleted" in opened.notices[-1])
+        await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1], by="/preset none-such")
+        await opened.until(lambda: "'terse' is deleted" in opened.notices[-1], by="/preset delete terse")
         await opened.type("/preset delete terse")
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
@@ -232,15 +225,13 @@ async def test_empty_chats_offer_f7_and_a_deleted_chat_returns(open_chat: OpenCh
         await opened.shows("F7 goes on with 'Old'")
         await opened.ask("hello")
         await opened.shows("F7 goes on with 'hello'", by="ctrl+n")
-        await opened.press("f7")
-        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        await opened.until(lambda: texts(opened) == ["hello", TEXT], by="f7")
         await opened.shows("F7 goes on with 'Old'", by="/delete")
         assert texts(opened) == [] and [one.id for one, _ in saved(tmp_path)] == ["c1"]
         await opened.noticed("'hello' is back.", by="/undo")
         await opened.until(lambda: texts(opened) == ["hello", TEXT] and len(saved(tmp_path)) == 2)
         await opened.shows("F7 goes on with 'Old'", by="/delete")
-        await opened.press("f7")
-        await opened.until(lambda: texts(opened)[:1] == ["one"])
+        await opened.until(lambda: texts(opened)[:1] == ["one"], by="f7")
         await opened.noticed("Deleted 'Old'", by="/delete")
         await opened.until(lambda: "F7 goes on" not in opened.screen)
 
@@ -252,8 +243,7 @@ async def test_a_read_only_folder_gives_chats_and_all_goes_on(open_chat: OpenCha
         async with open_chat() as opened:
             await opened.noticed("cannot be saved now")
             await opened.shows("F7 goes on with 'Old'")
-            await opened.press("f7")
-            await opened.until(lambda: texts(opened)[:1] == ["one"])
+            await opened.until(lambda: texts(opened)[:1] == ["one"], by="f7")
             assert (await opened.ask("hello")).text == TEXT
             await opened.type("/delete")
             await opened.noticed(f"The chat history {tmp_path / 'history.db'} cannot be used: ")

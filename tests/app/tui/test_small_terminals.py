@@ -80,8 +80,7 @@ async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: Ope
 
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12), asked=LONG) as chat:
-        await chat.press("f3")
-        await chat.until(lambda: chat.app.chat.view.marks)
+        await chat.until(lambda: chat.app.chat.view.marks, by="f3")
         await chat.pilot.pause()
         assert "bonus" not in chat.screen
         await chat.pilot.resize_terminal(40, 24)
@@ -103,8 +102,7 @@ async def test_in_forty_columns_lists_have_all_of_them(open_chat: OpenChat) -> N
 
 async def test_a_low_comparison_names_its_prompt_and_its_plot_tells_speeds_apart(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 10), asked="Donaudampfschifffahrtsgesellschaft") as chat:
-        await chat.type("/sweep length=1-2 repeats=1")
-        await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")))
+        await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")), by="/sweep length=1-2 repeats=1")
         await chat.shows("Donau")
         await chat.pilot.resize_terminal(40, 17)
         # Plain decoding is half as fast.

@@ -49,8 +49,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         again = await chat.reached(CompareScreen)
         await chat.until(lambda: bool(again.query(LengthPlot)))
         await chat.until(lambda: again.query_one(FittedTable).size.height == 1 + len(labels))
-        await chat.press("e")
-        await chat.until(lambda: len(list(exports.iterdir())) == 3)
+        await chat.until(lambda: len(list(exports.iterdir())) == 3, by="e")
         assert {file.suffix for file in exports.iterdir()} == {".json", ".csv", ".png"}
         names = [f"comparison-{record.name}{suffix}" for suffix in (".json", ".csv", ".png")]
         written = f"Written: {', '.join(names)} in {exports}"
@@ -62,8 +61,7 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.press("down")
         assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 2 tokens"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
-        await chat.press("escape", "d", "y")
-        await chat.until(lambda: len(store.kept().records) == 2)
+        await chat.until(lambda: len(store.kept().records) == 2, by=("escape", "d", "y"))
         await chat.until(lambda: rows.option_count == 2)
         assert rows.highlighted == 1, "deleting goes on where it was"
         await chat.press("d", "y", "d", "y")
@@ -81,10 +79,8 @@ async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenCh
         await chat.until(lambda: all(f"  {kind}" in chat.screen for kind in kinds))
         title = screen.query_one("#compare-prompt", Static)
         await chat.until(lambda: str(title.content).endswith("6 prompts together"))
-        await chat.press("v")
-        await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"))
-        await chat.press("right")
-        await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"))
+        await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"), by="v")
+        await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"), by="right")
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:

@@ -115,10 +115,8 @@ async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat
         await opened.until(is_centred)
         await opened.pilot.resize_terminal(80, 24)
         await opened.until(lambda: opened.app.chat.transcript.size.width < 100 and is_centred())
-        await opened.press("ctrl+end")
-        await opened.until(is_centred)
+        await opened.until(is_centred, by="ctrl+end")
         await opened.ask("hello")
         transcript = opened.app.chat.transcript
         assert opened.answers[-1].region.bottom >= transcript.content_region.bottom - 1, "it is followed"
-        await opened.press("ctrl+n")
-        await opened.until(is_centred)
+        await opened.until(is_centred, by="ctrl+n")

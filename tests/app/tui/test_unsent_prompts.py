@@ -37,16 +37,13 @@ async def test_a_prompt_half_written_is_back_once_in_its_chat_only_and_behind_up
         await offered(chat)
         assert not chat.area.text and MARK not in chat.notices, "this is another chat"
         await chat.has("half", by="up")
-        await chat.press("down")
-        await chat.until(lambda: not chat.area.text)
+        await chat.until(lambda: not chat.area.text, by="down")
         await chat.answered(1, by=(*"new", "f7"))
         await chat.pilot.pause()
         assert chat.area.text == "new" and MARK not in chat.notices
         await chat.press("ctrl+c")
-        await chat.type("/new")
-        await chat.until(lambda: not chat.answers)
-        await chat.press("f7")
-        await chat.until(lambda: chat.area.text == "half" and MARK in chat.notices)
+        await chat.until(lambda: not chat.answers, by="/new")
+        await chat.until(lambda: chat.area.text == "half" and MARK in chat.notices, by="f7")
         assert chat.app.state.running is None and len(chat.answers) == 1
         await chat.answered(2, by=("x", "enter"))
         chat.app.exit()
@@ -61,16 +58,14 @@ async def test_a_prompt_of_a_chat_that_was_never_begun_is_back_in_the_next_one_a
     file = tmp_path / "notes.md"
     file.write_text("the notes")
     async with open_chat(asked="hello") as chat:
-        await chat.type("/new")
-        await chat.until(lambda: not chat.answers)
+        await chat.until(lambda: not chat.answers, by="/new")
         await chat.press(*"begun")
         chat.app.exit()
     async with open_chat() as chat:
         await chat.until(lambda: chat.area.text == "begun" and MARK in chat.notices)
         await chat.has("hello", by="up")
         await chat.answered(1, by=("ctrl+c", "f7"))
-        await chat.type(f"/attach {file}")
-        await chat.until(lambda: bool(files(chat)))
+        await chat.until(lambda: bool(files(chat)), by=f"/attach {file}")
         chat.app.exit()
     file.unlink()
     async with open_chat() as chat:
@@ -93,8 +88,7 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
     async with open_chat(asked="hello") as chat:
         await chat.stream("hold")
         await chat.type("waits")
-        await chat.press(*"half")
-        await chat.until(lambda: "half" in left_behind() and "waits" in left_behind())
+        await chat.until(lambda: "half" in left_behind() and "waits" in left_behind(), by=(*"half",))
         async with open_chat() as other:
             await other.shows("goes on with 'hello'")
             assert "not sent" not in other.screen, "the other still writes it"
@@ -125,8 +119,7 @@ async def test_waiting_prompts_return_with_files_the_last_shown(open_chat: OpenC
     async with open_chat() as chat:
         await offered(chat)
         for text in ("last", "none", "first"):
-            await chat.press("up")
-            await chat.until(lambda text=text: chat.area.text.startswith(text))
+            await chat.until(lambda text=text: chat.area.text.startswith(text), by="up")
         await chat.noticed(f"{MARK} Up brings 2 more.", by=("ctrl+c", "f7"))
         for keys, text, expected in (
             ((), "last", ["two.md"]),
@@ -135,8 +128,7 @@ async def test_waiting_prompts_return_with_files_the_last_shown(open_chat: OpenC
             (("down", "down"), "last", ["two.md"]),
             (("up", "up", "up"), "hold", []),
         ):
-            await chat.press(*keys)
-            await chat.until(lambda text=text: chat.area.text.startswith(text))
+            await chat.until(lambda text=text: chat.area.text.startswith(text), by=(*keys,))
             await chat.until(lambda expected=expected: files(chat) == expected)
         assert chat.app.state.running is None and not chat.app.state.queued
 
@@ -145,14 +137,12 @@ async def test_prompts_left_in_another_chat_come_back_with_files(open_chat: Open
     (tmp_path / "one.md").write_text("its text")
     async with open_chat(asked="hello") as chat:
         await chat.stream("hold")
-        await chat.type(f"/attach {tmp_path / 'one.md'}")
-        await chat.until(lambda: files(chat) == ["one.md"])
+        await chat.until(lambda: files(chat) == ["one.md"], by=f"/attach {tmp_path / 'one.md'}")
         await chat.type("echo first")
         await chat.until(lambda: len(chat.app.state.queued) == 1)
         await chat.press("ctrl+n")
         await chat.noticed("A prompt that waited was not sent. Up brings the text back, with its files")
-        await chat.press("up")
-        await chat.until(lambda: chat.area.text == "echo first" and files(chat) == ["one.md"])
+        await chat.until(lambda: chat.area.text == "echo first" and files(chat) == ["one.md"], by="up")
         await chat.answered(1, by="enter")
         assert "its text" in chat.answers[0].text
         await chat.has("echo first", by="up")
