@@ -112,8 +112,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert chat.app.chat.transcript.selected, "there too a message is chosen"
         await chat.press("shift+tab")
         assert chat.area.has_focus and not chat.app.chat.transcript.selected
-        await chat.press("tab", "up", "up", "up", "b")
-        await chat.until(lambda: len(copied) == 5)
+        await chat.until(lambda: len(copied) == 5, by=("tab", "up", "up", "up", "b"))
         assert copied[4] == "x = 1\n", "the chosen prompt's answer, not the last one"
 
 

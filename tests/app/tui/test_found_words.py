@@ -78,8 +78,7 @@ async def test_found_words_are_marked_until_another_is_chosen(open_chat: OpenCha
         dark = colours(chosen, found=True)
         opened.app.theme = "textual-light"
         await opened.until(lambda: not colours(chosen, found=True) & dark)
-        await opened.press("up")
-        await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [])
+        await opened.until(lambda: underlined(chosen.render_lines(chosen.size.region)) == [], by="up")
 
 
 async def test_words_broken_over_two_lines_and_those_in_a_folded_thought_are_marked_and_in_view(
@@ -95,8 +94,7 @@ async def test_words_broken_over_two_lines_and_those_in_a_folded_thought_are_mar
         return "".join(underlined([strip.crop(0, strip.cell_length - 2) for strip in drawn]))
 
     async with open_chat(size=(41, 20)) as opened:
-        await opened.press("f7")
-        await opened.until(lambda: bool(opened.prompts))
+        await opened.until(lambda: bool(opened.prompts), by="f7")
         for message, word in (("p1", asked), ("a1", said), ("a1", thought)):
             opened.app.chat.transcript.go_to(message, [word])
             await opened.until(lambda word=word: marks() == word)

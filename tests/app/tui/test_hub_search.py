@@ -68,8 +68,7 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         while "Here: fits" not in chat.screen:
             assert about.scroll_y < about.max_scroll_y
             await chat.press("space")
-        await chat.press("down", "up")
-        await chat.until(lambda: about.scroll_y == 0)
+        await chat.until(lambda: about.scroll_y == 0, by=("down", "up"))
         await chat.press("enter")
         own = await chat.reached(OwnPairScreen)
         assert own.query_one("#own-target", Input).value == found
@@ -91,8 +90,7 @@ async def test_a_name_that_is_no_repository_s_is_refused_and_nothing_found_has_n
         await chat.until(lambda: "'evil/[red]model' is neither a folder" in text_of(chat, "#message"))
         await chat.press("escape")
         await chat.reached(PairsScreen)
-        await chat.press("h", *"evil", "enter")
-        await chat.until(lambda: "evil" in text_of(chat, "#hub-details Static"))
+        await chat.until(lambda: "evil" in text_of(chat, "#hub-details Static"), by=("h", *"evil", "enter"))
         await chat.press("slash", "ctrl+u", *"zzz", "enter")
         await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
         assert not text_of(chat, "#hub-details Static")

@@ -66,14 +66,12 @@ async def test_what_was_said_about_a_chat_does_not_lie_over_another(
         await opened.shows("A download waits.")
         await opened.press("f7")
         await opened.shows("The last prompt was not answered.")
-        await opened.press("ctrl+n")
-        await opened.until(lambda: not opened.prompts)
+        await opened.until(lambda: not opened.prompts, by="ctrl+n")
         await opened.pilot.pause()
         assert "not answered" not in opened.screen
         await opened.press("f7")
         opened.app.chat.view.note("The disk is full.", "error")
-        await opened.press("ctrl+n")
-        await opened.until(lambda: not opened.prompts)
+        await opened.until(lambda: not opened.prompts, by="ctrl+n")
         await opened.pilot.pause()
         assert "The disk is full." in opened.screen
 

@@ -68,8 +68,7 @@ async def test_a_chat_saves_itself_and_resumes_in_the_next_run(open_chat: OpenCh
     async with open_chat() as opened:
         assert texts(opened) == []
         await opened.shows("F7 goes on with 'hello'. F6 lists")
-        await opened.press("f7")
-        await opened.until(lambda: texts(opened) == ["hello", TEXT])
+        await opened.until(lambda: texts(opened) == ["hello", TEXT], by="f7")
         assert opened.answers[0].stats == stats
         assert opened.app.state.settings.options.temperature == 0.5
         await opened.ask("echo")
@@ -250,13 +249,11 @@ async def test_a_read_only_folder_gives_chats_and_all_goes_on(open_chat: OpenCha
             assert texts(opened)[-1] == TEXT, "what was not deleted stays in view"
             await opened.press("ctrl+n")
             await opened.ask("another")
-            await opened.press("f7")
-            await opened.until(lambda: texts(opened)[-2:] == ["hello", TEXT])
+            await opened.until(lambda: texts(opened)[-2:] == ["hello", TEXT], by="f7")
             await opened.press("f6")
             screen = await opened.reached(SessionsScreen)
             await opened.until(lambda: [row.chat.title for row in screen.rows] == ["another", "Old"])
-            await opened.press("home", "enter")
-            await opened.until(lambda: texts(opened) == ["another", TEXT])
+            await opened.until(lambda: texts(opened) == ["another", TEXT], by=("home", "enter"))
             opened.app.theme = "mlx-spec-light"
             await opened.noticed(f"be written to {tmp_path / 'config.toml'}: Read-only file system.")
         assert opened.app.unsaved == 4
