@@ -66,8 +66,9 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         about = screen.query_one("#hub-details")
         await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
         while "Here: fits" not in chat.screen:
-            assert about.scroll_y < about.max_scroll_y
-            await chat.press("space")
+            before = about.scroll_y
+            await chat.until(lambda before=before: about.scroll_y > before, by="space")
+            await chat.pilot.pause()
         await chat.until(lambda: about.scroll_y == 0, by=("down", "up"))
         await chat.press("enter")
         own = await chat.reached(OwnPairScreen)

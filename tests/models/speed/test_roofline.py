@@ -85,7 +85,7 @@ def test_drafting_is_not_expected_to_pay_where_rows_cost_as_much_as_passes() -> 
     on_m1, on_m4 = (expect(find("qwen3-8b"), find_chip(name)) for name in ("M1", "M4 Pro"))
     assert on_m1 and on_m4
     assert on_m1.length == 0
-    assert 1 <= on_m4.length <= 4
+    assert on_m4.length in (1, 2, 3, 4)
 
 
 def test_several_rows_cost_what_was_published_and_less_with_more_bits() -> None:
