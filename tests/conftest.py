@@ -41,8 +41,8 @@ gc.disable()  # while all is imported: a fifth of that
 
 @pytest.hookimpl(wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Two more than there are cores: tests of screens, servers and downloads wait half of their time."""
-    return (yield) + 2
+    """Three more than there are cores: tests of screens, servers and downloads wait half of their time."""
+    return (yield) + 3
 
 
 def pytest_collection_finish() -> None:
