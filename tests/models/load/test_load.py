@@ -13,11 +13,10 @@ from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec import Options
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, NotInstalled
-from models.load import checkpoint, engine
+from models.load import checkpoint
 from models.load.checkpoint import Checkpoint
 from models.load.configuration import check_architecture, context_limit, rope_settings
-from models.load.engine import LoadedPair, check_memory, load
-from models.pairs.folder import check_folder
+from models.load.engine import LoadedPair, load
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.models.drafter_folders import edit_tensors
@@ -280,25 +279,6 @@ def test_the_context_limit_is_the_model_s_own(config: dict[str, Any], limit: int
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "nemotron-nas", "mistral", "mistral3"])
 def test_known_architectures_pass_under_any_of_their_names(kind: str) -> None:
     check_architecture({"model_type": kind}, "org/name")
-
-
-@pytest.mark.parametrize("kind", ["telepathy", "../utils", "cache.x", ""])
-def test_an_unknown_architecture_is_named(kind: str) -> None:
-    with pytest.raises(BadChoice, match=f"org/name is of type '{kind}'"):
-        check_architecture({"model_type": kind}, "org/name")
-
-
-def test_weights_larger_than_memory_are_refused_with_both_numbers(
-    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needed = sum(check_folder(folder) for folder in pair)
-    files = [Checkpoint(folder, folder) for folder in pair]
-
-    monkeypatch.setattr(engine, "capacity", lambda: needed)
-    assert check_memory(files) == 0
-    monkeypatch.setattr(engine, "capacity", lambda: needed - 1)
-    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory.*, and 222\.2 kB can be used"):
-        check_memory(files)
 
 
 @pytest.mark.parametrize("bits", [4, 8])

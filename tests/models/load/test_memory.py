@@ -1,4 +1,4 @@
-"""Drafters' memory is checked before loading, and reported after it."""
+"""Memory of models and drafters is checked before loading, and reported after it."""
 
 from pathlib import Path
 
@@ -9,8 +9,9 @@ from mlx_spec.drafters.medusa_head import MedusaHead, MedusaShape
 from models.errors import MachineTrouble
 from models.load import engine
 from models.load.checkpoint import Checkpoint
-from models.load.engine import LoadedPair, load, weight_bytes
+from models.load.engine import LoadedPair, check_memory, load, weight_bytes
 from models.load.medusa import save_medusa
+from models.pairs.folder import check_folder
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
 from tests.models.drafter_folders import LAYER_SKIP, make_drafter, make_eagle
@@ -64,3 +65,16 @@ def test_memory_in_use_is_that_of_all_weights_each_once(home: Path) -> None:
     (home / "medusa").mkdir()
     save_medusa(home / "medusa", heads, {})
     assert alone(target, home / "medusa").memory_bytes == plain + weight_bytes([heads])
+
+
+def test_weights_larger_than_memory_are_refused_with_both_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = make_pair(tmp_path)
+    needed = sum(check_folder(folder) for folder in pair)
+    files = [Checkpoint(folder, folder) for folder in pair]
+    monkeypatch.setattr(engine, "capacity", lambda: needed)
+    assert check_memory(files) == 0
+    monkeypatch.setattr(engine, "capacity", lambda: needed - 1)
+    with pytest.raises(MachineTrouble, match=r"need 222\.2 kB of memory.*, and 222\.2 kB can be used"):
+        check_memory(files)

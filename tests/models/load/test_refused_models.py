@@ -2,7 +2,8 @@
 
 import pytest
 
-from models.errors import ModelsError
+from models.errors import BadChoice, ModelsError
+from models.load.configuration import check_architecture
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
@@ -54,3 +55,9 @@ def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
         last()
 
     assert "model.safetensors" not in hub.downloads()
+
+
+@pytest.mark.parametrize("kind", ["telepathy", "../utils", "cache.x", ""])
+def test_an_unknown_architecture_is_named(kind: str) -> None:
+    with pytest.raises(BadChoice, match=f"org/name is of type '{kind}'"):
+        check_architecture({"model_type": kind}, "org/name")
