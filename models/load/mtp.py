@@ -82,7 +82,8 @@ def _kind(target: Any) -> str:
 def _own(weights: Weights, target: Any) -> Weights:
     """The MTP layer's tensors, named as in the head: a shard may also hold the target's tensors."""
     found = [(match, x) for name, x in weights.items() if (match := _ROOTS.match(name))]
-    places = [int(match["place"]) for match, _ in found if match["own"] == "eh_proj.weight"]
+    numbers = [match["place"] for match, _ in found if match["own"] == "eh_proj.weight"]
+    places = [int(number) for number in numbers if number]
     own: Weights = {}
     if any(match["qwen"] for match, _ in found):
         own = {match["own"]: x for match, x in found if match["qwen"]}
