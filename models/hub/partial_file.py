@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from huggingface_hub import hf_hub_url
+from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
@@ -18,6 +19,8 @@ from models.errors import BrokenFiles
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
 from models.pairs.folder import holds, is_checksum
+
+_RANGE_REFUSED = 416
 
 
 def fetch(repository: Repository, file: HubFile) -> bool:
@@ -61,8 +64,9 @@ def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int) -> 
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     try:
         http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-    except OSError as error:
-        if "Consistency check failed" not in str(error):
+    except OSError as error:  # HfHubHTTPError is a subclass
+        ends_sooner = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
+        if not ends_sooner and "Consistency check failed" not in str(error):
             raise
         return False
     return True

@@ -199,6 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers: dict[str, str] = {}
         if (wanted := self.headers.get("Range")) and not self.hub.ignores_ranges:
             start = int(wanted.removeprefix("bytes=").split("-")[0])
+            if start >= len(body):
+                return self._answer(416, {"Content-Range": f"bytes */{len(body)}"})
             headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
             return self._answer(206, headers, body[start:], name, start)
         self._answer(200, headers, body, name)

@@ -115,7 +115,7 @@ def test_closing_the_generator_cancels_and_a_hub_may_send_a_file_from_its_beginn
 
 def test_parts_that_are_not_of_the_file_are_found_and_deleted(hub: HubServer) -> None:
     part, size = part_of(hub, "org/target"), len(weights_of(hub, "org/target"))
-    for begun, announced in ((1000, size), (0, size + 1)):
+    for begun, announced in ((1000, size), (0, size + 1), (size, size + 1)):
         part.write_bytes(b"x" * begun)
         hub.models["org/target"].announced_sizes["model.safetensors"] = announced
         with pytest.raises(BrokenFiles, match="not what the Hub announced; deleted. Pull again"):
