@@ -21,7 +21,7 @@ from mlx_lm.models.base import scaled_dot_product_attention
 from mlx_lm.models.cache import KVCache, RotatingKVCache
 from mlx_lm.models.rope_utils import initialize_rope
 
-from mlx_spec.drafters.draft_head import EMBEDDINGS, output_layer_of, rows_of, spread
+from mlx_spec.drafters.draft_head import EMBEDDINGS, few_rows, output_layer_of, spread
 from mlx_spec.drafters.head import Head
 from mlx_spec.errors import UnsupportedModel
 
@@ -216,7 +216,7 @@ class DFlashHead(Head):
         else:
             rows = output_layer_of(target)
             if len(shape.tokens) < args.vocab_size:
-                rows = rows_of(rows, self._tokens)
+                rows = few_rows(rows, self._tokens)
             self._rows = rows.as_linear if isinstance(rows, EMBEDDINGS) else rows
 
     def make_cache(self) -> list[Any]:

@@ -25,7 +25,7 @@ class FrequentLinear(nn.Module):
     def __init__(self, whole: nn.Module, tokens: mx.array):
         super().__init__()
         self.rows = _height(whole)
-        self.few = rows_of(whole, tokens)
+        self.few = few_rows(whole, tokens)
         self.tokens = tokens
 
     def __call__(self, x: mx.array) -> mx.array:
@@ -117,7 +117,7 @@ def _height(layer: nn.Module) -> int:
     return layer["weight"].shape[0]
 
 
-def rows_of(layer: nn.Module, tokens: mx.array) -> Any:
+def few_rows(layer: nn.Module, tokens: mx.array) -> Any:
     """The layer with some of its rows."""
     few = copy(layer)
     for name, array in layer.items():
