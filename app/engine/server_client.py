@@ -51,7 +51,7 @@ class ServerClient:
             raise BadInput(
                 f"--server is {url or 'empty'}; it must be an address like http://localhost:8080."
             ) from None
-        self.url = re.sub(r"//.*@", "//***@", self.url)  # shown from here on, without a password
+        self.url = re.sub(r"//[^/]*@", "//***@", self.url)  # shown from here on, without a password
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
 

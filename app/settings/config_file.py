@@ -20,7 +20,7 @@ def write_setting(file: Path, name: str, value: str) -> None:
                 raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
             atomic_write(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
     except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+        why = (isinstance(error, OSError) and error.strerror) or error
         raise MachineFailed(f"{name} cannot be written to {file}: {why}.") from error
 
 
