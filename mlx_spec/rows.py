@@ -58,7 +58,7 @@ class Rows:
         self._models = models_of(target, drafters)
         self.most = min(most, BATCH_SIZES[-1]) if all(model.batches for model in self._models) else 1
         self.closed = False
-        """Whether the engine writes other texts now."""
+        """Whether the engine writes other texts now, or a step raised."""
         self._waiting: deque[Text] = deque()
         self._places: list[Text | None] = [None] * len(target.texts)
         self._loop: Loop | None = None
@@ -110,20 +110,27 @@ class Rows:
             (text, round) for each round that was read.
 
         Raises:
-            SpecError: the engine writes other texts now.
+            SpecError: the engine writes other texts now, or an earlier step raised.
         """
         with self._target.alone():
             self._check()
-            read = self._regroup() if self._changed() else []
-            if self._read_prompts():
-                read += self._regroup()
-            due = self._is_awaited() or all(text.begun for text in self._live())
-            return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
+            try:
+                return self._step()
+            except BaseException:
+                self.closed = True  # a failed pass leaves the caches in an unknown state
+                raise
+
+    def _step(self) -> Read:
+        read = self._regroup() if self._changed() else []
+        if self._read_prompts():
+            read += self._regroup()
+        due = self._is_awaited() or all(text.begun for text in self._live())
+        return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
 
     def _check(self) -> None:
-        """Texts share the caches: refuse to go on after the engine began others."""
+        """Texts share the caches: refuse to go on after the engine began others, or after an error."""
         if self.closed:
-            raise SpecError("This answer was ended by a later one. Read the later one.")
+            raise SpecError("This answer was ended by a later one or by an error. Ask for it again.")
 
     def _changed(self) -> bool:
         """Whether texts leave or join."""

@@ -167,12 +167,7 @@ class Session:
         return self._rows
 
     def _step(self, rows: "Rows") -> None:
-        try:
-            read = rows.step()
-        except BaseException:
-            rows.closed = True  # a failed pass leaves the rows in an unknown state
-            raise
-        for text, played in read:
+        for text, played in rows.step():
             if text.number in self._gained:
                 self._gained[text.number].append(played)
 

@@ -273,6 +273,28 @@ def test_a_later_answer_ends_the_rows_before_it():
         rows.step()
 
 
+def test_after_an_error_no_text_of_the_batch_goes_on_without_its_rows(monkeypatch):
+    engine = engine_of(one_layer(), context_limit=512)
+    rows, honest = engine.rows(), Model.read
+    rows.add(prompt(9), Options(max_tokens=20))
+    while not rows.step():
+        continue
+
+    def out_of_memory(self, *given):
+        honest(self, *given)
+        self.drop()  # as it does itself if its pass fails
+        raise RuntimeError("[malloc] Unable to allocate")
+
+    monkeypatch.setattr(Model, "read", out_of_memory)
+    rows.add(prompt(90, 1), Options())
+    with pytest.raises(RuntimeError):
+        while True:
+            rows.step()
+    monkeypatch.setattr(Model, "read", honest)
+    with pytest.raises(SpecError, match="by an error"):
+        rows.step()
+
+
 @pytest.mark.parametrize("which", [2, 4])
 def test_a_batch_that_cannot_grow_for_lack_of_memory_leaves_the_engine_usable(monkeypatch, which):
     """Layers of the target, then of the draft model, hold as many texts as before or as after."""
