@@ -94,14 +94,11 @@ class FeatureDrafter(ModelDrafter):
 
     def _make(self) -> None:
         """Make the features that wait."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            start = waiting[0][0]
-            states = [
-                mx.concatenate(list(layer), axis=1)
-                for layer in zip(*(each for _, each in waiting), strict=True)
-            ]
-            self._put(start, self.head.features(states))
+        if self._waiting:
+            layers = zip(*(states for _, states in self._waiting), strict=True)
+            together = [mx.concatenate(list(layer), axis=1) for layer in layers]
+            self._put(self._waiting[0][0], self.head.features(together))
+            self._waiting = []  # not before: those of an interrupted call are made by the next
 
     def _write(self, p: Pass, states: list[mx.array], verdict: Verdict | None) -> None:
         """Make the features of a pass."""

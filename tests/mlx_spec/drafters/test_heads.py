@@ -74,6 +74,22 @@ def test_features_of_plain_rounds_are_made_together(monkeypatch: pytest.MonkeyPa
     assert made[1:4] == [WAITING, 7, 4], made
 
 
+def test_features_whose_making_was_interrupted_are_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt = LEARNT["eagle"]
+    engine = learnt.engine()
+    engine.controller = Uneven([0])  # type: ignore[assignment]
+    begun = text(engine, PROMPT, max_tokens=9)
+    with monkeypatch.context() as patch:
+        patch.setattr(EagleHead, "features", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            text(engine, PROMPT + begun, draft_length=3)
+    assert learnt.all_right(engine, PROMPT + begun, max_tokens=20, draft_length=3)
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_what_medusa_heads_read_is_what_the_targets_own_output_rows_read(name: str) -> None:
     model: Any = ARCHITECTURES[name](0)
