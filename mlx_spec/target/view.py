@@ -61,16 +61,12 @@ class View:
             if self.tree is None
             else self._tree_mask(first, last, window)
         )
-        if mask.ndim == 2:
-            return mask
         return mask[0] if mask.shape[0] == 1 else mask[:, None]
 
     def _chain_mask(self, count: int, first: int, last: int, window: int | None) -> mx.array:
-        """`[b, count, rows read]`, or `[count, rows read]` for one; each row sees those before it."""
-        rows, start = mx.arange(first, last), self.at.value
-        if isinstance(start, mx.array) and len(start) > 1:
-            start = start[:, None, None]
-        queries = start + mx.arange(count)[:, None]
+        """`[b, count, rows read]`, b 1 where it is the same for all; each row sees those before it."""
+        rows = mx.arange(first, last)
+        queries = _column(self.at)[:, :, None] + mx.arange(count)[:, None]
         mask = rows <= queries
         return mask if window is None else mask & (rows > queries - window)
 
