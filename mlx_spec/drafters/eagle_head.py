@@ -118,9 +118,11 @@ class EagleHead(Head):
         embedded = self.embedded(ids)
         if hidden is None:  # passes of `Probe`
             hidden = mx.zeros_like(embedded)
-        cache = cache[0] if cache else None
-        embedded = embedded.astype(hidden.dtype)
-        rows = self.midlayer(embedded, hidden, create_attention_mask(embedded, cache), cache)
+        caches = cache or [None] * len(self.layers)
+        mask = create_attention_mask(embedded, caches[0])
+        rows = self.midlayer(embedded.astype(hidden.dtype), hidden, mask, caches[0])
+        for layer, own in zip(self.layers[1:], caches[1:], strict=True):
+            rows = layer(rows, mask, own)
         return self.norm(rows) if self.shape.norm_output else rows
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:

@@ -11,7 +11,6 @@ import mlx.core as mx
 import mlx.nn as nn
 from jaxtyping import Float
 from mlx_lm.models import llama, qwen3
-from mlx_lm.models.base import create_attention_mask
 
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
 from mlx_spec.errors import UnsupportedModel
@@ -58,15 +57,9 @@ class PEagleHead(EagleHead):
         return self.embed_tokens(ids) if self._embeds else super().embedded(ids)
 
     def __call__(self, ids: mx.array, cache: Any = None, hidden: mx.array | None = None) -> mx.array:
-        """Its rows `[b, rows, dim]`, for `logits`; `hidden` is of the first rows, the others are masked."""
-        embedded = self.embedded(ids)
-        if hidden is None:  # passes of `Probe`
-            hidden = mx.zeros_like(embedded)
-        more = (embedded.shape[0], embedded.shape[1] - hidden.shape[1], hidden.shape[2])
-        hidden = mx.concatenate([hidden, mx.broadcast_to(self.masked.astype(hidden.dtype), more)], axis=1)
-        caches = cache or [None] * len(self.layers)
-        mask = create_attention_mask(embedded, caches[0])
-        rows = self.midlayer(embedded.astype(hidden.dtype), hidden, mask, caches[0])
-        for layer, own in zip(self.deeper, caches[1:], strict=True):
-            rows = layer(rows, mask, own)
-        return rows
+        """The same; `hidden` is of the first rows, the others are masked."""
+        if hidden is not None:
+            rest = (len(ids), ids.shape[1] - hidden.shape[1], hidden.shape[2])
+            masked = mx.broadcast_to(self.masked.astype(hidden.dtype), rest)
+            hidden = mx.concatenate([hidden, masked], axis=1)
+        return super().__call__(ids, cache, hidden)
