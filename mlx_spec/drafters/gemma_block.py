@@ -5,13 +5,13 @@ keys before rope, without a projection of their own, and products of queries and
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models import qwen3
 from mlx_lm.models.gemma4_text import RMSNormNoScale, geglu
-from mlx_lm.models.rope_utils import initialize_rope
 
 from mlx_spec.drafters.dflash_head import DFlashAttention
 
@@ -20,21 +20,12 @@ class GemmaBlockAttention(DFlashAttention):
     """Queries of the block, keys and values of text and block."""
 
     def __init__(self, args: qwen3.ModelArgs, rope: Mapping[str, Any], own_values: bool):
-        nn.Module.__init__(self)
-        dim, width = args.hidden_size, args.head_dim
-        self.n_heads, self.n_kv_heads, self.scale = args.num_attention_heads, args.num_key_value_heads, 1.0
-        self.q_proj = nn.Linear(dim, self.n_heads * width, bias=False)
-        self.k_proj = nn.Linear(dim, self.n_kv_heads * width, bias=False)
-        self.o_proj = nn.Linear(self.n_heads * width, dim, bias=False)
-        if own_values:
-            self.v_proj = nn.Linear(dim, self.n_kv_heads * width, bias=False)
-        self._own_values = own_values
-        self.q_norm = nn.RMSNorm(width, args.rms_norm_eps)
-        self.k_norm = nn.RMSNorm(width, args.rms_norm_eps)
-        self.v_norm = RMSNormNoScale(width, args.rms_norm_eps)
-        self.rope = initialize_rope(
-            width, rope.get("rope_theta", 10_000.0), False, dict(rope), args.max_position_embeddings
-        )
+        theta = rope.get("rope_theta", 10_000.0)
+        super().__init__(replace(args, rope_theta=theta, rope_scaling=dict(rope)))
+        self.scale, self._own_values = 1.0, own_values
+        if not own_values:
+            del self.v_proj
+        self.v_norm = RMSNormNoScale(args.head_dim, args.rms_norm_eps)
 
     def project_values(self, both: mx.array) -> mx.array:
         found = (self.v_proj if self._own_values else self.k_proj)(both)
