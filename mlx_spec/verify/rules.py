@@ -12,6 +12,7 @@ import mlx.core as mx
 from jaxtyping import Float, Int
 
 Verdict = tuple[Int[mx.array, ""], Int[mx.array, ""]]
+"""(accepted, bonus)."""
 
 ROUNDING = 1e-3
 """By how much the sum of a row of q may differ from 1."""

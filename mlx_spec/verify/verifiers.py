@@ -21,8 +21,6 @@ DraftTokens = Int[mx.array, " n"]
 Tokens = Int[mx.array, " rows"]
 Probs = Float[mx.array, "n drafter_vocab"]
 Key = UInt32[mx.array, "2"]
-Judged = tuple[mx.array, mx.array]
-"""(accepted, bonus): how much of a chain is accepted, and the target's own token after it."""
 
 
 class CoupledRound:
@@ -44,7 +42,7 @@ class CoupledRound:
         """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> Judged:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.Verdict:
         """Verify a chain."""
         dist = self._distribution(self._history.penalise(logits, 0, drafted))
         # There is noise for the depth that was asked for; a draft may be shorter.
@@ -90,7 +88,7 @@ class RejectionRound:
         logs = self._logprobs(logits, index, drafted)
         return _choice(self._noisy(logs, index)), mx.exp(logs)
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> Judged:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.Verdict:
         p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
         if probs is None:
             probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
