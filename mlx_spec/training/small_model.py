@@ -9,7 +9,7 @@ from mlx_lm.models.llama import Model, ModelArgs
 
 from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.training.fit import Batch, Learner
-from mlx_spec.training.start import matrix, norm_of, put
+from mlx_spec.training.start import copy_layer, matrix, norm_of, put
 from mlx_spec.training.unroll import Guesses
 
 SPREAD = 0.02
@@ -53,13 +53,7 @@ def copy_layers(model: Model, target: Any) -> None:
     """Copy some of the target's layers, the first and the last among them; parts of another size are kept."""
     last, count = len(target.layers) - 1, len(model.layers)
     for i, layer in enumerate(model.layers):
-        own = target.layers[round(i * last / max(1, count - 1))]
-        for part in ("self_attn", "mlp"):
-            for name, linear in layer[part].items():
-                if isinstance(linear, nn.Linear):
-                    put(linear, matrix(getattr(getattr(own, part, None), name, None)))
-        for name in ("input_layernorm", "post_attention_layernorm"):
-            put(layer[name], norm_of(own, name))
+        copy_layer(layer, target.layers[round(i * last / max(1, count - 1))])
     put(model.model.norm, norm_of(getattr(target, "model", None), "norm"))
 
 

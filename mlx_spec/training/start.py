@@ -20,17 +20,13 @@ def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
     """
     head = EagleHead(shape, target)
     layer, own = target.layers[-1], head.midlayer
-    attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
+    copy_layer(own, layer)
     for name in ("q_proj", "k_proj", "v_proj"):
         # For the hidden state; zeros for the embedding beside it.
-        weight = matrix(getattr(attention, name, None))
+        weight = matrix_in(layer, "self_attn", name)
         if weight is not None:
             put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
-    put(own.self_attn.o_proj, matrix(getattr(attention, "o_proj", None)))
-    for name in ("gate_proj", "up_proj", "down_proj"):
-        put(own.mlp[name], matrix(getattr(mlp, name, None)))
     put(own.hidden_norm, norm_of(layer, "input_layernorm"))
-    put(own.post_attention_layernorm, norm_of(layer, "post_attention_layernorm"))
     put(own.input_layernorm, norm_of(target.layers[0], "input_layernorm"))
     put(head.norm, norm_of(getattr(target, "model", None), "norm"))
     put(head.lm_head, output_rows(target, shape.tokens))
@@ -54,6 +50,16 @@ def medusa_head(target: Any, shape: MedusaShape) -> MedusaHead:
     return head
 
 
+def copy_layer(own: Any, layer: Any) -> None:
+    """Copy the matrices and norms of a decoder layer of the target, where sizes agree."""
+    for part in ("self_attn", "mlp"):
+        for name, linear in own[part].items():
+            if isinstance(linear, nn.Linear):
+                put(linear, matrix_in(layer, part, name))
+    for name in ("input_layernorm", "post_attention_layernorm"):
+        put(own[name], norm_of(layer, name))
+
+
 def output_rows(target: Any, tokens: Sequence[int]) -> mx.array:
     """The target's output rows of these tokens: `[tokens, dim]`."""
     whole = matrix(output_layer_of(target))
@@ -67,6 +73,10 @@ def matrix(layer: Any) -> mx.array | None:
         scales = (layer.scales, layer.get("biases"))
         return mx.dequantize(layer.weight, *scales, layer.group_size, layer.bits, layer.mode)
     return layer.weight if isinstance(layer, (nn.Linear, nn.Embedding)) else None
+
+
+def matrix_in(layer: Any, part: str, name: str) -> mx.array | None:
+    return matrix(getattr(getattr(layer, part, None), name, None))
 
 
 def norm_of(parent: Any, name: str) -> mx.array | None:
