@@ -11,10 +11,10 @@ from tests import type_checks
 
 def test_a_wrong_type_or_shape_is_refused_in_functions_and_dataclasses() -> None:
     type_checks.calls.clear()
-    draft, noise = mx.zeros((2,), mx.int32), mx.zeros((3, 5))
-    rules.coupled(draft, mx.zeros((3, 5)), noise)
+    draft, probs = mx.zeros((2,), mx.int32), mx.zeros((3, 5))
+    rules.token_limits(draft, mx.zeros((2, 5)), probs)
     with pytest.raises(TypeCheckError):
-        rules.coupled(draft, mx.zeros((3, 4)), noise)
+        rules.token_limits(draft, mx.zeros((2, 4)), probs)
     for wrong in (draft, mx.zeros((1, 2))):
         with pytest.raises(TypeCheckError):
             Draft(wrong, 2)

@@ -18,18 +18,14 @@ ROUNDING = 1e-3
 """By how much the sum of a row of q may differ from 1."""
 
 
-def coupled(
-    draft: Int[mx.array, " k"],
-    target: Float[mx.array, "k+1 vocab"],
-    gumbel: Float[mx.array, "k+1 vocab"] | None,
-) -> Verdict:
-    """Accept while the draft equals the target's own sample at that position.
+def coupled(draft: Int[mx.array, " k"], scores: Float[mx.array, "k+1 vocab"]) -> Verdict:
+    """Accept while the draft equals the target's own sample at that position: the argmax of its scores.
 
     Gumbel-max with noise keyed per output position (Daliri, Musco and Suresh 2024, arXiv
-    2408.07978): the text depends on the noise alone, never on the draft. `target` holds log
-    probabilities (any logits do for `gumbel=None`, which is temperature 0).
+    2408.07978): scores are log probabilities with that noise, so the text depends on the noise alone, never
+    on the draft. At temperature 0 they are logits.
     """
-    own = mx.argmax(target if gumbel is None else target + gumbel, axis=-1).astype(mx.int32)
+    own = mx.argmax(scores, axis=-1).astype(mx.int32)
     accepted = _leading(own[:-1] == draft)
     return accepted, own[accepted]
 

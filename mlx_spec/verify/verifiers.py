@@ -35,8 +35,7 @@ class CoupledRound:
 
     def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
         """Scores whose argmax is the drafter's choice at draft position `index`."""
-        dist = self._distribution(self._history.penalise(logits, index, drafted))
-        return dist if self._gumbel is None else dist + self._gumbel[index : index + 1, : logits.shape[-1]]
+        return self._noisy(self._history.penalise(logits, index, drafted), slice(index, index + 1))
 
     def propose(self, logits: Logits, index: int, drafted: Drafted) -> tuple[Int[mx.array, "1"], None]:
         """That choice, and the distribution it was drawn from if the rule needs it."""
@@ -44,23 +43,25 @@ class CoupledRound:
 
     def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.Verdict:
         """Verify a chain."""
-        dist = self._distribution(self._history.penalise(logits, 0, drafted))
-        # There is noise for the depth that was asked for; a draft may be shorter.
-        return rules.coupled(drafted, dist, None if self._gumbel is None else self._gumbel[: len(dist)])
+        return rules.coupled(drafted, self._chain(logits, drafted))
 
     def own(self, logits: Rows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
         """The target's own token after each row of a tree: rows of one depth share their noise."""
-        dist = self._distribution(self._history.penalise_tree(logits, drafted, tree, sequence))
-        return _choice(dist if self._gumbel is None else dist + self._gumbel[tree.depths[sequence]])
+        penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
+        return _choice(self._noisy(penalised, tree.depths[sequence]))
 
     def guesses(self, logits: Rows, known: Tokens) -> Tokens:
         """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
-        rows, vocab = logits.shape
-        dist = self._distribution(self._history.penalise(logits, 0, known))
-        return _choice(dist if self._gumbel is None else dist + self._gumbel[:rows, :vocab])
+        return _choice(self._chain(logits, known))
 
-    def _distribution(self, logits: mx.array) -> mx.array:
-        return logits if self._gumbel is None else unnormalised(logits, self._options)
+    def _chain(self, logits: Rows, tokens: mx.array) -> Rows:
+        """Scores of the first rows, each after the tokens before it."""
+        return self._noisy(self._history.penalise(logits, 0, tokens), slice(len(logits)))
+
+    def _noisy(self, logits: Rows, rows: slice | mx.array) -> Rows:
+        if self._gumbel is None:
+            return logits
+        return unnormalised(logits, self._options) + self._gumbel[rows, : logits.shape[-1]]
 
 
 class RejectionRound:

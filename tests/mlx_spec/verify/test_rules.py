@@ -290,7 +290,7 @@ def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
             plain = (*plain, int((np.log(p[plain]) + gumbel[i]).argmax()))
         for draft in itertools.product(range(-1, VOCAB + 1), repeat=k):
             logs = mx.log(mx.array(rows(p, draft, k + 1)))
-            n, bonus = rules.coupled(mx.array(draft, mx.int32), logs, mx.array(gumbel))
+            n, bonus = rules.coupled(mx.array(draft, mx.int32), logs + mx.array(gumbel))
             accepted = int(np.array(n))
             kept = (*draft[:accepted], int(np.array(bonus)))
             assert kept == plain[: len(kept)]
