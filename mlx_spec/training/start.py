@@ -21,9 +21,10 @@ def eagle_head(target: Any, shape: EagleShape) -> EagleHead:
     head = EagleHead(shape, target)
     layer, own = target.layers[-1], head.midlayer
     copy_layer(own, layer)
+    attention = getattr(layer, "self_attn", None)
     for name in ("q_proj", "k_proj", "v_proj"):
         # For the hidden state; zeros for the embedding beside it.
-        weight = matrix_in(layer, "self_attn", name)
+        weight = matrix(getattr(attention, name, None))
         if weight is not None:
             put(own.self_attn[name], mx.concatenate([mx.zeros_like(weight), weight], axis=1))
     put(own.hidden_norm, norm_of(layer, "input_layernorm"))
@@ -55,7 +56,7 @@ def copy_layer(own: Any, layer: Any) -> None:
     for part in ("self_attn", "mlp"):
         for name, linear in own[part].items():
             if isinstance(linear, nn.Linear):
-                put(linear, matrix_in(layer, part, name))
+                put(linear, matrix(getattr(getattr(layer, part, None), name, None)))
     for name in ("input_layernorm", "post_attention_layernorm"):
         put(own[name], norm_of(layer, name))
 
@@ -73,10 +74,6 @@ def matrix(layer: Any) -> mx.array | None:
         scales = (layer.scales, layer.get("biases"))
         return mx.dequantize(layer.weight, *scales, layer.group_size, layer.bits, layer.mode)
     return layer.weight if isinstance(layer, (nn.Linear, nn.Embedding)) else None
-
-
-def matrix_in(layer: Any, part: str, name: str) -> mx.array | None:
-    return matrix(getattr(getattr(layer, part, None), name, None))
 
 
 def norm_of(parent: Any, name: str) -> mx.array | None:
