@@ -144,6 +144,19 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     assert "one more token drafted by model costs" in printed.out and "not timed" not in printed.out
 
 
+def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    def pressed_once_timed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
+        signal.raise_signal(signal.SIGINT)
+        return timed(calibration, kind, warm)
+
+    timed = Calibration._timed
+    monkeypatch.setattr(Calibration, "_timed", pressed_once_timed)
+    out = run("tune", *tiny_pair.arguments).out
+    assert "rows of a pass" in out and "accepted" not in out
+
+
 def test_best_lengths_follow_from_costs() -> None:
     costs = Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1), 2: RoundCost(1.2), 4: RoundCost(1.4)}})
     lengths = [best_length(costs, "model", acceptance, 0)[0] for acceptance in (0.05, 0.3, 0.7, 0.95)]
@@ -162,6 +175,6 @@ def test_tune_prints_tables_and_json(tiny_pair: TinyPair, monkeypatch: pytest.Mo
     assert "best length" in printed and printed.count("drafted by model costs") == 1
     monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
     found = run.json("tune", *tiny_pair.arguments)
-    assert found["costs"]["plain"][0] > 0 and found["device"]
+    assert found["costs"]["plain"][0] > 0 and found["plain_seconds"] > 0 and found["device"]
     assert found["pair"]["draft"] == str(tiny_pair.draft)
     assert set(found["best"]) == {str(c) for c in found["contexts"]}
