@@ -112,6 +112,11 @@ def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(
     assert why in run(*FILL_IN, "--file", file, *arguments, code=2).err
 
 
+def test_without_a_file_a_terminal_has_no_text_to_complete(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert "There is no text to complete. Give --file FILE" in run("complete", code=2).err
+
+
 def test_the_length_of_answers_in_the_config_is_not_that_of_completions(
     coder: ScriptedPair, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

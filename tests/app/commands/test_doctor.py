@@ -90,6 +90,7 @@ def test_neither_the_token_nor_a_password_is_printed(
     main(["doctor"])
     out, err = capfd.readouterr()
     assert "secret" not in out + err and "http://***@127.0.0.1:9" in out
+    assert "\n                            Pulling pairs needs it;" in out, "how to fix it is below"
 
 
 def test_a_terminal_that_only_prints_lines_is_good_to_know_and_nothing_wrong(

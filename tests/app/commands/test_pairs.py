@@ -69,3 +69,11 @@ def test_of_a_pair_with_a_head_its_prediction_says_nothing_of_a_draft_model(run:
     rows = run("pairs --chip M1").out.split("\n\n")[0].splitlines()
     lines = {line.split()[0]: line.split() for line in rows if line.split()}
     assert len(lines["mine"]) == len(lines["qwen3-8b"]) - 1, "no drafted speed"
+
+
+def test_below_the_list_is_why_a_pair_does_not_fit_and_only_that(
+    monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    monkeypatch.setattr("models.speed.machine._memory", lambda: (4 * 10**9, True))
+    out = run("pairs").out
+    assert "\nqwen3-8b: does not fit, needs about 6.3 GB of memory" in out and "\nbuiltin: " not in out

@@ -102,6 +102,9 @@ def test_an_engine_whose_text_depends_on_drafting_fails_the_check(
     report = run.json(QUICK, one_prompt, *tiny_pair.arguments, code=1)
     assert not report["lossless"] and report["unexplained"] > 0 and "NOT lossless" in report["verdict"]
     assert {row["mode"] for row in report["rows"] if not row["same_text"]} <= modes
+    printed = run(QUICK, one_prompt, *tiny_pair.arguments, code=1)
+    assert "\n sampled  lookup " in printed.out and report["verdict"] in printed.out
+    assert printed.err.count("): NOT explained by rounding") == report["unexplained"]
 
 
 def test_ctrl_c_in_check_keeps_what_was_compared(

@@ -18,7 +18,7 @@ from app.compare.export import export
 from app.compare.plan import Setting
 from app.compare.plots import series
 from app.compare.record import record_from_json
-from app.compare.words import drafting_text, headline, sentence
+from app.compare.words import difference_text, drafting_text, headline, sentence
 from app.engine.difference import Difference
 from mlx_spec.stats import summarise
 from mlx_spec.types import Round
@@ -44,6 +44,7 @@ def test_a_stopped_comparison_judges_as_many_repeats_as_all_ways_have() -> None:
     assert sentence(record).endswith("Broken off after 3 of 6 runs: the engine ended.")
     assert headline(record, 1)[0] == "faster in one run, same text"
     assert headline(record_of(gathered([0.02] * 3, [0.01] * 3)), 1)[0] == "faster, same text"
+    assert headline(record_of(gathered([0.01], [0.02])), 1)[0] == "slower in one run, same text"
     assert record_from_json(record.as_json()) == record
     older = {key: value for key, value in record.as_json().items() if key != "broken_off"}
     assert record_from_json(older) == replace(record, broken_off="")
@@ -97,6 +98,16 @@ def test_texts_that_differ_are_reported_with_the_place_or_the_reason() -> None:
     assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
+    two = record_of(gathered([0.01], [0.01], tokens=(1, 5, 3), of=wanted(prompts=2, repeats=1)))
+    assert "2 of 2 texts differ from token 2 on" in sentence(two)
+
+
+def test_a_difference_is_told_with_its_tokens_its_margin_and_whether_rounding_explains_it() -> None:
+    tie, cut = Difference(1, "a", "b", 0.001, 0.01), Difference(0, "a", "", None, 0.01)
+    said = "token 2: 'a' plain, 'b' drafted, 0.001 logits apart (rounding: up to 0.01): a near-tie"
+    assert difference_text(tie) == said
+    assert "drafted, one answer had ended (" in difference_text(cut)
+    assert difference_text(cut).endswith(": NOT explained by rounding")
 
 
 def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
@@ -120,6 +131,8 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert row["drafter"] == "model" and row["category"] == "kind 0"
     assert (row["device"], row["version_mlx"], row["pair"]) == ("a machine", "1", "a pair")
     assert (row["option_seed"], row["repeats"], row["target"]) == ("0", "2", "t")
+    run("comparisons export last", tmp_path / "x.json")
+    assert json.loads((tmp_path / "x.json").read_text()) == json.loads(json.dumps(record.as_json()))
     run("comparisons export last", tmp_path / "x.txt", code=2)
     run("comparisons show other", code=2)
 
@@ -130,6 +143,7 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(tmp_path:
     shown = run("comparisons show last").out
     assert "a machine, mlx 1, seed 0, verify coupled" in shown
     assert "model, 3 tokens" in shown and "2.00x" in shown and "kind 1" in shown
+    assert "2.00 times; all texts are identical." in shown
     run("comparisons export last", tmp_path / "lengths.png")
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
@@ -207,4 +221,5 @@ def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> Non
     drafted, plain = Round((1, 2), 1, (1, 5), "model", 0.1), Round((), 0, (1,), "none", 0.1)
     assert drafting_text(summarise([plain] * 9)) == ""
     assert drafting_text(summarise([drafted, *[plain] * 299])) == "drafted in 1 of 300 rounds"
-    assert drafting_text(summarise([drafted] * 3 + [plain])) == "accepted 3 of 6"
+    assert drafting_text(summarise([drafted, plain])) == "accepted 1 of 2"
+    assert drafting_text(summarise([drafted])) == "accepted 1 of 2"

@@ -164,6 +164,8 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
     assert page == printed.out == card(document)
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
     assert "predicted for an M4 Pro: plain" in page
+    for line in ("## builtin", "- before: taken", "- after: taken", "| lookup, x", "| model, x"):
+        assert f"\n{line}" in page
     assert str(json_file) in printed.err and str(card_file) in printed.err
 
 
@@ -204,15 +206,15 @@ def test_a_failed_check_or_a_failed_pair_is_the_exit_code(report: Report, result
 def test_nothing_in_a_report_names_its_owner(
     monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, capfd: Capture
 ) -> None:
-    monkeypatch.setenv("HOME", "/Users/jane")
+    monkeypatch.setenv("HOME", "/Users/zoë")
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
-    monkeypatch.setattr(getpass, "getuser", lambda: "jane")
-    why = "/Users/jane/.cache/x is broken, /Volumes/jane/models too; token hf_abcdefghijklmnop"
+    monkeypatch.setattr(getpass, "getuser", lambda: "zoë")
+    why = "/Users/zoë/.cache/x is broken, /Volumes/zoë/models too; token hf_abcdefghijklmnop"
     report(PairResult("qwen3-8b", "failed", why))
     printed = capfd.readouterr().out + next(tmp_path.glob("*.json")).read_text()
-    assert "jane" not in printed and "hf_" not in printed
+    assert "zoë" not in printed and "hf_" not in printed
     assert "~/.cache/x is broken, /Volumes/(name)/models too; token (token)" in printed
-    assert without_names({"a": ("/Users/jane/b", 1), "b": "/x/jane"}) == {"a": ["~/b", 1], "b": "/x/(name)"}
+    assert without_names({"a": ("/Users/zoë/b", 1), "b": "/x/zoë"}) == {"a": ["~/b", 1], "b": "/x/(name)"}
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_an_export_is_imported_again_with_everything_once_and_a_deleted_chat_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     file = tmp_path / "chats.json"
-    run("history export all --json --output", file)
+    assert run("history export all --json --output", file).err == f"2 chats written to {file}.\n"
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "other"))
     for added, known in ((2, 0), (0, 2)):
         assert run.json("history import", file) == {"added": added, "known": known}
@@ -190,7 +190,7 @@ def test_delete_can_be_undone(run: Cli) -> None:
     assert "# Second" in run("history show last").out
     err = run("history restore nope", code=2).err
     assert "(also with --archived or --deleted)" in err, "where its id can be found"
-    run("history restore aa")
+    assert run("history restore aa").out == "'First ␛[31m' is back.\n"
 
 
 def test_a_damaged_history_is_reported_on_stderr(run: Cli) -> None:

@@ -113,3 +113,6 @@ def test_without_a_chip_nothing_is_predicted_and_blocks_come_before_layers_and_h
     assert all(drafter.gain is None and "no chip" in drafter.why for drafter in ranked)
     assert [drafter.licence for drafter in ranked[1:]] == ["Apache-2.0", ""], "only where a source says one"
     assert all(drafter.named_in and not drafter.here for drafter in ranked)
+    pulled_block(repo := "RedHatAI/Qwen3-8B-speculator.eagle3")
+    eagles = [each.source for each in fitting_drafters(find("qwen3-8b"), None) if each.kind == "eagle"]
+    assert eagles[0] == repo and len(eagles) > 1, "of a kind, those that are here come first"
