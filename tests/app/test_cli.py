@@ -65,6 +65,7 @@ from tests.app.run_command import Cli
         ("generate --prompt x --drafter-bits x", "--drafter-bits is x; it must be a whole number."),
         ("report --out ''", "--out is empty, no writable folder."),
         ("report --out /no/such", "--out is /no/such, no writable folder."),
+        ("report --out /dev/null", "--out is /dev/null, no writable folder."),
         ("train builtin --kind ''", "--kind is empty; it must be one of: eagle,"),
         ("train builtin --hours soon", "--hours is soon; it must be a number."),
         ("train builtin --hours nan", "--hours is nan; it must be at least 0.01."),

@@ -1,7 +1,9 @@
 """`pull` and `remove` on the command line, against a Hub on a local port."""
 
+import io
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -81,7 +83,13 @@ def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
     mine = replace(all_pairs()[1], name="mine", target=Source(str(target)), draft=None, own=True)
     add_own(mine)
     add_own(replace(mine, name="other", target=Source("org/other")))
-    assert "mine was removed." in run("remove mine --yes").out and target.exists() == files_are_there
+    for answer, code, said in (("no", 1, "Nothing was removed."), ("Y", 0, "")):
+        terminal = io.StringIO(f"{answer}\n")
+        terminal.isatty = lambda: True
+        monkeypatch.setattr(sys, "stdin", terminal)
+        out, err = run("remove mine", code=code)
+        assert "Take mine out of the list? Its files stay. [y/N]" in err and said in err
+    assert "mine was removed." in out and target.exists() == files_are_there
     assert [pair.name for pair in all_pairs() if pair.own] == ["other"]
     run("remove mine --yes", code=2)
 
@@ -89,6 +97,9 @@ def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
 @pytest.mark.usefixtures("quick_tokenizers")
 def test_a_hub_that_fails_is_exit_code_3_and_a_missing_repository_2(hub: HubServer, run: Cli) -> None:
     assert "org/absent" in run("pull --target org/absent --draft none", code=2).err
+    assert "should fit" not in run("pull --target org/absent", code=2).err
+    alone = "Qwen3-8B-4bit runs without a draft model. --draft mlx-community/Qwen3-0.6B-4bit should fit."
+    assert alone in run("pull --target mlx-community/Qwen3-8B-4bit", code=2).err
     hub.status = 503
     err = run("pull", *PAIR, code=3).err
     assert 1 <= len(err.strip().splitlines()) <= 3 and "Traceback" not in err

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,18 @@ def test_a_file_in_the_place_of_our_folder_is_named(
     for home in (tmp_path / "file", tmp_path / "file" / "below"):
         monkeypatch.setenv("MLX_SPEC_HOME", str(home))
         assert found()["folder of own files"]["fix"].startswith(f"Not a folder: {tmp_path / 'file'}.")
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "fix"), [(404, "answers", ""), (503, "answers with 503", "Try again later.")]
+)
+def test_a_hub_that_answers_is_good_unless_it_is_out_of_order(
+    status: int, value: str, fix: str, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = SimpleNamespace(head=lambda *_, **__: SimpleNamespace(status_code=status))
+    monkeypatch.setattr("huggingface_hub.utils.get_session", lambda: answer)
+    hub = found()["Hub"]
+    assert (hub["value"], hub["fix"]) == (f"http://127.0.0.1:9 {value}", fix)
 
 
 def test_a_full_disk_of_our_folder_is_named(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ def test_what_ships_is_here_and_needs_no_command(run: Cli) -> None:
     assert (head["kind"], head["here"], head["verified"], head["pull"]) == ("eagle", True, True, None)
     out = run("pairs show smollm2-135m --chip", "M4 Max").out
     assert "\n   here\n" in out and "? Not verified" not in out
+    assert "\ndraft             none\ndrafters          eagle\n" in out
 
 
 def test_of_a_pair_with_a_head_its_prediction_says_nothing_of_a_draft_model(run: Cli) -> None:
@@ -77,3 +78,4 @@ def test_below_the_list_is_why_a_pair_does_not_fit_and_only_that(
     monkeypatch.setattr("models.speed.machine._memory", lambda: (4 * 10**9, True))
     out = run("pairs").out
     assert "\nqwen3-8b: does not fit, needs about 6.3 GB of memory" in out and "\nbuiltin: " not in out
+    assert out.splitlines()[-1].startswith("* Not verified")

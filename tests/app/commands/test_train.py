@@ -103,7 +103,7 @@ def test_a_stopped_training_goes_on(
         ("eagle --tokens 50000", ("for 50,000 tokens of text", "on disk")),
         ("model", ("for 150 tokens of text", "on disk")),
         ("characters --layers 1 --width 64", ("for 150 characters of text", "on disk")),
-        ("layer_skip", ("here and now", "at most")),
+        ("layer_skip", ("here and now", "each, at most 3\n")),
     ],
 )
 def test_a_dry_run_says_what_it_takes_and_makes_nothing(

@@ -199,7 +199,8 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     settings.write_text(json.dumps({**config, "chat_template": None}))
     text = tmp_path / "text.txt"
     text.write_text("abc")
-    assert "Give it --texts FOLDER, which all kinds but layer_skip take." in run(*train, code=2).err
+    without = "no chat template, so it cannot write chats. Give it --texts FOLDER, which all kinds but layer_"
+    assert without in run(*train, code=2).err
     assert "No text is long enough to learn from." in run(*train, "--texts", text, code=2).err
     text.write_text("abc abd " * 10)
     run(*train, "--texts", text)

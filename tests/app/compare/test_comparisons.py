@@ -114,6 +114,7 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     tmp_path: Path, run: Cli
 ) -> None:
     record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
+    assert run("comparisons list").err == "No comparison was kept yet. In the chat, /compare runs one.\n"
     file = store.keep(record)
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
     damaged = file.with_name("broken.json")
@@ -123,7 +124,7 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert store.kept().records == (record,)
     assert store.kept().unreadable == (damaged, nested)
     assert record_from_json(record.as_json()) == record
-    assert record.name in run("comparisons list").out
+    assert f"\n {record.name}  a pair " in run("comparisons list").out
     assert "kind 0" in run("comparisons show last").out
     table = tmp_path / "rows.CSV"
     run("comparisons export", record.name[:9], table)
@@ -135,6 +136,10 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert json.loads((tmp_path / "x.json").read_text()) == json.loads(json.dumps(record.as_json()))
     run("comparisons export last", tmp_path / "x.txt", code=2)
     run("comparisons show other", code=2)
+    store.keep(replace(record, name=f"{record.name}-2"))
+    said = f"2 comparisons begin with '{record.name[:9]}'. Give more of the name."
+    assert said in run("comparisons show", record.name[:9], code=2).err
+    assert "kind 0" in run("comparisons show", record.name).out
 
 
 def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(tmp_path: Path, run: Cli) -> None:

@@ -48,7 +48,8 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
     [
         ("lenght=3", "Give length=, drafter="),
         ("length=x", "range such as 0-8"),
-        ("length=99", "between 0 and"),
+        ("length=99", "length is 99; it must be between 0 and"),
+        ("length=5-99", "length is 99; it must be between 0 and"),
         ("length=5-2", "'5-2' is no length"),
         (f"length=0-{'9' * 5000}", "is no length"),
         (f"length={'9' * 5000},1", "is no length"),

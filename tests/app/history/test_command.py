@@ -188,9 +188,11 @@ def test_a_read_only_history_with_other_tables_is_refused(run: Cli) -> None:
 def test_delete_can_be_undone(run: Cli) -> None:
     assert "restore aa11" in run("history delete aa").out
     assert "# Second" in run("history show last").out
+    assert "aa11" not in run("history list").out
     err = run("history restore nope", code=2).err
     assert "(also with --archived or --deleted)" in err, "where its id can be found"
     assert run("history restore aa").out == "'First ␛[31m' is back.\n"
+    assert "aa11" in run("history list").out
 
 
 def test_a_damaged_history_is_reported_on_stderr(run: Cli) -> None:

@@ -66,6 +66,7 @@ def test_those_with_a_gain_come_first_then_those_without_a_prediction_then_those
         assert drafter.range and drafter.speed and drafter.range[0] < drafter.speed < drafter.range[1]
     nothing = fitting_drafters(find("qwen3-8b"), find_chip("M1"))
     assert nothing[0].gain is None and nothing[-1].gain == pytest.approx(1)
+    assert nothing[-1].why.startswith("no gain") and " drafted per round" in ranked[0].why
 
 
 def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_so() -> None:
