@@ -72,12 +72,14 @@ Up and down walk the rounds; the text above shows the round's place in the answe
     def on_option_list_option_highlighted(self) -> None:
         self._describe()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of other answers work where there are any."""
+        return action != "answer" or self.place + int(str(parameters[0])) in range(len(self.logs))
+
     def action_answer(self, step: int) -> None:
-        answer = self.logs[min(max(self.place + step, 0), len(self.logs) - 1)]
-        if answer is not self.answer:
-            self.answer = answer
-            self.query_one(OptionList).highlighted = None
-            self.show_answer()
+        self.answer = self.logs[self.place + step]
+        self.query_one(OptionList).highlighted = None
+        self.show_answer()
 
     def show_answer(self) -> None:
         """Draw all rows again; the cursor stays where it was, at first on the newest."""
@@ -101,6 +103,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         state = "" if self.answer.over else ", being written"
         title = f"Answer {self.place + 1} of {len(self.logs)}{state} · {counted(len(rounds), 'round')}"
         self.query_one("#rounds-title", Static).update(Content(title))
+        self.refresh_bindings()
 
     def _row(self, number: int, played: DraftRound) -> Content:
         narrow = self.size.width < 60

@@ -104,7 +104,12 @@ async def test_lists_name_keys_for_what_they_hold_or_pass_on_and_the_way_back(op
         await chat.press("escape")
         await chat.ask("hello")
         await chat.reached(InspectorScreen, by="f8")
-        await chat.until(lambda: "← Earlier → Later" in keys_shown(chat))
+        await chat.until(lambda: keys_shown(chat).startswith("Esc Back F1"))
+        await chat.press("escape")
+        await chat.ask("again")
+        await chat.reached(InspectorScreen, by="f8")
+        await chat.until(lambda: keys_shown(chat).startswith("Esc Back ← Earlier F1"))
+        await chat.until(lambda: keys_shown(chat).startswith("Esc Back → Later F1"), by="left")
         assert ("Left", "The answer before") in described_keys(chat.app)["Here"]
         await chat.reached(SessionsScreen, by=("escape", "f6"))
         await chat.until(lambda: "r Rename a Archive d Delete e Export" in keys_shown(chat))
