@@ -155,15 +155,18 @@ The same prompts without and with drafting, one after the other on the same engi
         self.run_worker(self._compare(self.progress))
 
     async def _compare(self, progress: ComparisonInProgress) -> None:
+        message = ""
         async for event in progress.events():
             match event:
                 case Run():
                     self._view.begin_run(progress.plan, event)
                     judges = "" if event.warm_up else " and judges what ran"
                     doing, stop = progress.collector.doing(event), self.app.keys.name("compare.stop")
-                    self._view.show_message(f"{doing}. {stop} stops{judges}.")
+                    message = f"{doing}. {stop} stops{judges}."
+                    self._view.show_message(message)
                 case PrefillProgressed(done, total):
-                    self._view.show_message(f"Reading the prompt: {done} of {total} tokens.")
+                    reading = f"Reading the prompt: {done} of {total} tokens."
+                    self._view.show_message(reading if done < total else message)
                 case TextAdded():
                     self._view.add(event)
                 case TurnEnded(stats=stats):
