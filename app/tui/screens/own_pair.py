@@ -54,7 +54,7 @@ drafters that need no files, or were trained here, are used."""
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         try:
-            if event.input.id == "own-target" and not self.query_one("#own-draft", Input).value:
+            if not self.query_one("#own-draft", Input).value.strip():
                 self._suggest_draft(self._source("target"))
             elif not self._checking:
                 spec = name_own(PairSpec("", self._source("target"), self._draft()))
@@ -86,8 +86,7 @@ drafters that need no files, or were trained here, are used."""
         """
         text = self.query_one(f"#own-{which}", Input).value.strip()
         if not text:
-            or_none = ", or none" if which == "draft" else ""
-            raise BadSource(f"Name a {which} first: a Hub repository (org/name) or a folder{or_none}.")
+            raise BadSource("Name a target first: a Hub repository (org/name) or a folder.")
         return read_source(text)
 
     def _check(self, spec: PairSpec) -> None:

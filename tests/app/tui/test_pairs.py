@@ -177,7 +177,8 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
     await chat.press("enter")
-    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#message").startswith("✗"))
+    ends = ("✗", "This draft", "Name a draft")
+    await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#message").startswith(ends))
     if chat.app.screen is screen:
         return text_of(chat, "#message")
     await chat.until(lambda: not text_of(chat, "#message").startswith("Enter uses a pair, or"))
@@ -200,8 +201,10 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
             await chat.until(lambda reason=reason: reason in text_of(chat, "#message"), by="enter")
             assert field.has_focus and text_of(chat, "#message").startswith("✗")
         await chat.press("escape")
-        assert "a folder, or none" in await add_own(chat, str(target), "")
-        await chat.press("escape")
+        for named, message in ((str(target), "Name a draft of"), (known, "This draft should fit")):
+            assert message in await add_own(chat, named, " ")
+            assert bool(chat.app.screen.query_one("#own-draft", Input).value) is (named == known)
+            await chat.press("escape")
         assert f"Did you mean {known}" in await add_own(chat, known[:-1], known)
         assert {pair.own for pair in all_pairs()} == {False}
         await chat.press("escape")
