@@ -91,7 +91,8 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
             gain = Gain(expected.drafted, expected.drafted_range, expected.length)
             found = _with_gain(found, gain, expected.plain, f" at the middle of {of} published acceptances")
         licence = next((other.licence for other in all_pairs() if other.draft == draft), "")
-        yield found if draft.is_local else replace(found, named_in="the catalogue", licence=licence)
+        place = "your own pair" if pair.own and draft == pair.draft else "the catalogue"
+        yield found if draft.is_local else replace(found, named_in=place, licence=licence)
 
 
 def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:

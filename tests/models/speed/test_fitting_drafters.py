@@ -108,6 +108,12 @@ def test_a_head_in_the_place_of_a_draft_model_is_listed_once_by_its_kind_and_pre
         assert expected and expected.length is None and expected.drafted == expected.plain
 
 
+def test_a_draft_of_ones_own_is_not_said_to_be_named_in_the_catalogue() -> None:
+    own = replace(find("qwen3-8b"), name="mine", draft=Source("org/draft"), own=True)
+    named = {each.source: each.named_in for each in fitting_drafters(own, None)}
+    assert named["org/draft"] == "your own pair" and named[str(find("qwen3-8b").draft)] == "the catalogue"
+
+
 def test_without_a_chip_nothing_is_predicted_and_blocks_come_before_layers_and_heads() -> None:
     ranked = fitting_drafters(find("qwen3.8-27b"), None)
     assert [drafter.kind for drafter in ranked] == ["dspark", "dflash2", "mtp"]
