@@ -95,6 +95,7 @@ class ComparisonView(Vertical):
         bars = self._race.bars
         if run.prompt != self._prompt:
             bars.clear()
+            self._plain.begin("Without drafting")
             self._drafted.begin("With drafting")
             self._prompt = run.prompt
         setting = plan.settings[run.setting]

@@ -29,6 +29,10 @@ async def compared(chat: Chat, command: str = "") -> tuple[CompareScreen, Record
     return screen, screen.record
 
 
+def text_in(pane: ComparePane) -> str:
+    return pane.query_one(Answer).text
+
+
 async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.noticed("no prompt to compare", by="f5")
@@ -38,7 +42,7 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
         (place,) = record.drafting
         assert record.comparison(place).ratio == pytest.approx(2.0)
         panes = [screen.query_one(name, ComparePane) for name in ("#plain", "#drafted")]
-        assert [pane.query_one(Answer).text for pane in panes] == [answer.text] * 2
+        assert list(map(text_in, panes)) == [answer.text] * 2
         for width in (120, 40):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda: all(pane.region.right <= chat.app.size.width for pane in panes))
@@ -55,6 +59,8 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
         await chat.until(lambda: all(pane.max_scroll_y > 0 for pane in panes))
         await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes), by=(*["pageup"] * 9,))
         await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes), by="pagedown")
+        await chat.until(lambda: "Warming up" in chat.screen and not any(map(text_in, panes)), by="f5")
+        await chat.until(lambda: screen.progress is None)
         await chat.back_in_chat(by="escape")
         assert len(chat.prompts) == 1
 
