@@ -13,7 +13,7 @@ from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList, column
-from app.tui.widgets.pair_rows import BAR_STYLES, WIDE, WITH_LICENCE, drafted_by
+from app.tui.widgets.pair_rows import BAR_STYLES, FRAME, WIDE, WITH_LICENCE, drafted_by
 from models.errors import ModelsError
 from models.hub.search import FoundModel, search
 from models.pairs.folder import MODEL
@@ -21,8 +21,6 @@ from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
 
 HINT = "Enter searches; on a model it puts a pair together. Sizes are as the Hub says."
-FRAME = 6
-"""Columns of border, padding and scrollbar."""
 
 
 class HubSearchScreen(OpenedScreen[str | None]):

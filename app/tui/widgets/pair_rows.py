@@ -14,6 +14,9 @@ from models.size_text import size_text
 from models.speed.fit import Fit, Verdict
 from models.speed.fitting_drafters import FittingDrafter
 
+FRAME = 6
+"""Columns of border, padding and scrollbar."""
+
 BAR_CELLS = 8
 BAR_STYLES: dict[Verdict, str] = {
     "fits": "$text-success", "tight": "$text-warning", "does not fit": "$text-error"
@@ -29,10 +32,18 @@ SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
 def header(*, width: int, predicts: bool) -> str:
     if width < WIDE:
         return f"{'pair':<17} {'size':>7} here"
-    line = f"{'pair':<18} {'download':>8}  {'memory':<14} {'here':<13} {'drafted by':<14}"
+    name, kinds, licence = _cells(width, predicts)
+    line = f"{'pair':<{name}} {'download':>8}  {'memory':<14} {'here':<13} {'drafted by':<{kinds}}"
     if predicts:
         line += f" {'tok/s, drafted':<14}"
-    return f"{line} licence" if width >= WITH_LICENCE else line
+    return f"{line} licence" if licence else line
+
+
+def _cells(width: int, predicts: bool) -> tuple[int, int, int]:
+    """Cells of the name, the drafters and the licence: 20, 14 and those left, up to 36, then more of each."""
+    left = width - FRAME - 76 - 15 * predicts
+    more = max(0, left - 36) // 2
+    return 20 + more // 2, 14 + more, left - more - more // 2 if width >= WITH_LICENCE and left > 9 else 0
 
 
 def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
@@ -45,13 +56,14 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
         return Content.styled(text, style)
     mark = " " if pair.verified else "?"
     memory = memory_bar(facts.fit) if facts.fit else Content(" " * 14)
-    before = f"{column(pair.name, 18)} {size:>8}{mark} "
+    name_cells, kinds_cells, licence_cells = _cells(width, predicts)
+    before = f"{column(pair.name, name_cells)} {size:>8}{mark} "
     kinds = ", ".join(dict.fromkeys(drafter.kind for drafter in facts.drafters))
-    after = f" {state:<13} {column(kinds, 14)}"
+    after = f" {state:<13} {column(kinds, kinds_cells)}"
     if predicts:
         after += f" {_speeds(facts):<14}"
-    if width >= WITH_LICENCE:
-        after += f" {column(pair.licence, 28).rstrip()}"
+    if licence_cells:
+        after += f" {column(pair.licence, licence_cells).rstrip()}"
     return Content.assemble((before, style), memory, (after, style))
 
 

@@ -15,12 +15,13 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
-from app.tui.widgets.pair_rows import about, memory_bar, row
+from app.tui.widgets.pair_rows import about, header, memory_bar, row
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
 from models.speed.chips import find_chip
 from models.speed.fit import Fit
+from models.speed.fitting_drafters import fitting_drafters
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.conftest import FIRST, SECOND
@@ -158,6 +159,23 @@ def test_a_wide_name_moves_no_column(width: int) -> None:
         for name in ("some-model", "模型目录", "模型目录测试很长的名字")
     )
     assert len({cell_len(line.plain) for line in drawn}) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "predicts"),
+    [(80, False), *((width, told) for width in (100, 120, 200) for told in (False, True))],
+)
+def test_no_row_is_wider_than_its_list_and_in_a_wide_one_no_word_is_cut(width: int, predicts: bool) -> None:
+    for pair in all_pairs():
+        drafters = tuple(fitting_drafters(pair, None))
+        facts = Facts(pair, False, 0, Fit("does not fit", "", 99.0), drafters=drafters)
+        drawn = row(facts, "does not fit", width=width, predicts=predicts).plain
+        assert cell_len(drawn) <= width - 6 and pair.name in drawn
+        assert width < 120 or predicts or pair.licence in drawn
+        assert width < 200 or "…" not in drawn
+        names = header(width=width, predicts=predicts)
+        assert names.index("drafted") == drawn.index("does not fit") + 14
+        assert "licence" not in names or names.index("licence") == drawn.index(pair.licence[:9])
 
 
 def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
