@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from app.engine.events import TurnEnded
-from app.engine.protocol import Answered, AnswerFailed
+from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
 from app.server import run
 from app.server.endpoints import health
@@ -23,7 +23,7 @@ from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
-from tests.app.server.test_chat_over_http import ask, is_text, until, until_last
+from tests.app.server.test_chat_over_http import ask, is_text, pair, until, until_last
 
 
 def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a_request_is_logged(
@@ -34,17 +34,20 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         assert health.status == 503 and health.json == {"status": "loading"}
         loading = server.ask("/mlx-spec/pair")
         assert loading.status == 503 and "not loaded yet" in loading.error["message"]
+        chat = ServerClient(server.url)
+        chat.send(pair(chat.pair_name()))
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(server.chat, "secret words, echo")
             server.wait_for("num_requests_running", 1)
+            assert chat.poll() == [], "a chat waits too"
             (tmp_path / "load").touch()
+        assert [type(event) for event in until_last(chat, 0)] == [Loaded]
         assert waiting.result().status == 200 and server.ask("/health").json == {"status": "ok"}
         server.ask(CHAT, b'{"messages": [{"role": "user", "content": "more secret words"')
         server.chat("secret words", n=99)
         server.chat("refuse")
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         server.ask("/v1/%0A403:%20forged")
-        chat = ServerClient(server.url)
         chat.send(ask(2, "refuse"))
         until_last(chat, 2)
         chat.send(ask(1, "slow", Options(max_tokens=10_000)))
