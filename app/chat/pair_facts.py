@@ -18,7 +18,7 @@ from models.speed.machine import Machine
 from models.speed.roofline import Expectation, expect
 
 GROUPS = ("On this machine", "Fits here", "Tight here", "Does not fit here")
-NO_FILES = "lookup, recycling, lookahead: need no files, draft for any target"
+NO_FILES = "lookup, and recycling and lookahead for a target without a draft model: need no files"
 """The drafters available for every target."""
 MADE_HERE = "eagle, medusa, model, characters, layer_skip of your own: mlx-spec train {name} --kind KIND"
 """The drafters that can be trained for a pair's target."""

@@ -57,7 +57,7 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         assert rows[1].split() == ["org/Odd-400B-bf16", "800.0", "GB", "9", "-", "does", "not", "fit"]
         drafters = "Drafted by\n↓ model: mlx-community/Qwen3-0.6B-4bit"
         await chat.until(lambda: drafters in text_of(chat, "#hub-details Static"))
-        assert "✓ lookup, recycling" in text_of(chat, "#hub-details Static")
+        assert "✓ lookup, and recycling" in text_of(chat, "#hub-details Static")
         for width, name in ((80, " Qwen3-9B-odd-Instruct-2507-4bit "), (40, " Qwen3-9B-odd-Instruct")):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda width=width: screen.size.width == width)

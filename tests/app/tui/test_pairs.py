@@ -84,7 +84,7 @@ async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_a
         await chat.until(lambda: "eagle: ships with the program" in text_of(chat, "#pair-details Static"))
         shown = text_of(chat, "#pair-details Static")
         made = f"+ {', '.join(KINDS)} of your own: mlx-spec train smollm2-135m --kind KIND"
-        assert "✓ lookup, recycling, lookahead: need no files" in shown and made in shown
+        assert "✓ lookup, and recycling and lookahead for a target without a draft" in shown and made in shown
         screen.show_list("qwen3-8b")
         await chat.until(lambda: "Qwen3-0.6B-4bit" in text_of(chat, "#pair-details Static"))
         assert "not here yet" in text_of(chat, "#pair-details Static")
