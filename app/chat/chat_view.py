@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from app.chat.answer_log import AnswerLog
 from app.engine.events import Piece
 from app.history.records import ChatMessage
 from app.history.unsent import Unsent
@@ -24,7 +23,7 @@ class ChatView(Protocol):
     def show_path(self) -> None:
         """Other messages are in view."""
 
-    def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
+    def begin_answer(self, answer: ChatMessage) -> None:
         """An answer begins, after a prompt that may be new, or is continued from the text it has."""
 
     def grow(self, pieces: Sequence[Piece]) -> None: ...

@@ -223,7 +223,7 @@ class OpenChat:
 
     def _begin(self, prompt: ChatMessage, message: ChatMessage) -> None:
         self.logs[message.id] = log = AnswerLog(self.link.pair.name, message)
-        self.view.begin_answer(message, log)
+        self.view.begin_answer(message)
         assert message.facts is not None
         options = message.facts.options
         if message.text:  # a continued answer keeps its options, except for the limit set now

@@ -8,7 +8,6 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from app.chat.answer_log import AnswerLog
 from app.chat.open_chat import OpenChat
 from app.shell.printable import one_line
 from app.tui.program import Program
@@ -67,7 +66,6 @@ class Below(Vertical):
         self.prompt = Prompt()
         self.legend = Legend()
         self._chat = chat
-        self._log: AnswerLog | None = None
         self._gauges, self._queue, self._status = ItemLine(id="gauges"), QueueList(), ItemLine(id="status")
         self._keys = KeyLine(applies)
         self._offered_stop: object = None
@@ -83,17 +81,14 @@ class Below(Vertical):
     def on_mount(self) -> None:
         self.set_interval(SHOW_SECONDS, self.show)
 
-    def follow(self, log: AnswerLog | None) -> None:
-        self._log = log
-        self.show()
-
     def show(self) -> None:
         """Bring everything up to date."""
         if not self.is_attached:
             return
         chat, area = self._chat, self.prompt.area
         download = short_line(self.app.pulls.unfinished)
-        self._gauges.items = tuple(gauge_items(self._log)) if self._log else ()
+        log = chat.log_in_view()
+        self._gauges.items = tuple(gauge_items(log)) if log else ()
         self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
         if (stop := (chat.is_busy, chat.editing)) != self._offered_stop:

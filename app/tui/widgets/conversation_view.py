@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from app.chat.answer_log import AnswerLog
 from app.chat.chat_view import Kind
 from app.chat.open_chat import OpenChat
 from app.engine.events import Piece
@@ -44,14 +43,13 @@ class ConversationView:
     def show_path(self) -> None:
         self._transcript.fill([message.id for message in self._chat.conversation.path])
 
-    def begin_answer(self, answer: ChatMessage, log: AnswerLog) -> None:
+    def begin_answer(self, answer: ChatMessage) -> None:
         """Begin an answer, or continue in its widget with another pair."""
         if answer.id != self._live_id:
             self._live = Answer(self._pieces(answer), marks=self.marks, growing=True)
             self._live_id = answer.id
             self._transcript.renew(answer.id)
         self.show_path()
-        self._below.follow(log)
 
     def grow(self, pieces: Sequence[Piece]) -> None:
         self._live.add(pieces)
@@ -61,7 +59,6 @@ class ConversationView:
         self._live_id = ""
 
     def open(self, waited: list[Unsent]) -> None:
-        self._below.follow(None)
         self._live_id = ""
         if self._transcript.widgets:  # what was said is about another chat
             self.notices.clear_read(self._transcript.app, unless=["error"])

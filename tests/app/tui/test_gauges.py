@@ -95,6 +95,17 @@ def test_a_longer_line_is_broken_between_its_parts() -> None:
     assert broken("a long part · b", 4) == ["a long part", "b"]
 
 
+async def test_the_gauges_are_those_of_the_branch_in_view(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 24), asked="hello") as chat:
+        gauges = chat.app.chat.query_one("#gauges", ItemLine)
+        await chat.until(lambda: "accepted 1.0/1.0" in str(gauges.content))
+        await chat.type("/draft off")
+        await chat.until(lambda: "no draft" in str(gauges.content), by=("tab", "r"))
+        await chat.settled()
+        await chat.until(lambda: "accepted 1.0/1.0" in str(gauges.content), by="left")
+        await chat.until(lambda: "no draft" in str(gauges.content), by="right")
+
+
 async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("slow")
