@@ -23,8 +23,6 @@ from app.shell.errors import BadInput
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 60.0
 """Read timeout; the server sends a line at least every ten seconds."""
-LOADING_SECONDS = 0.5
-"""Time between questions to a server that still loads its pair."""
 PAIR = TypeAdapter(PairInfo)
 _ANSWER = TypeAdapter(Answer)
 LINE: TypeAdapter[TurnEvent | AnswerFailed] = TypeAdapter(TurnEvent | AnswerFailed)
@@ -147,7 +145,7 @@ class ServerClient:
     def _ask(self, path: str, read: Callable[[httpx2.Response], T]) -> T:
         try:
             while "retry-after" in (response := self._http.get(path)).headers:  # it still loads the pair
-                time.sleep(LOADING_SECONDS)
+                time.sleep(0.5)
         except httpx2.HTTPError as error:
             raise BadInput(self._unreachable(error)) from None
         if response.status_code != httpx2.codes.OK:

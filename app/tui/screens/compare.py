@@ -155,24 +155,22 @@ The same prompts without and with drafting, one after the other on the same engi
         self.run_worker(self._compare(self.progress))
 
     async def _compare(self, progress: ComparisonInProgress) -> None:
-        message = ""
+        message, show = "", self._view.show_message
         async for event in progress.events():
             match event:
                 case Run():
                     self._view.begin_run(progress.plan, event)
                     judges = "" if event.warm_up else " and judges what ran"
                     doing, stop = progress.collector.doing(event), self.app.keys.name("compare.stop")
-                    message = f"{doing}. {stop} stops{judges}."
-                    self._view.show_message(message)
+                    show(message := f"{doing}. {stop} stops{judges}.")
                 case PrefillProgressed(done, total):
-                    reading = f"Reading the prompt: {done} of {total} tokens."
-                    self._view.show_message(reading if done < total else message)
+                    show(f"Reading the prompt: {done} of {total} tokens." if done < total else message)
                 case TextAdded():
                     self._view.add(event)
                 case TurnEnded(stats=stats):
                     self._view.end_run(stats)
                 case Differing():
-                    self._view.show_message("The texts differ: asking the engine why.")
+                    show("The texts differ: asking the engine why.")
                 case _:
                     pass
         if self.progress is progress:

@@ -73,7 +73,6 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         self._describe()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of other answers work where there are any."""
         return action != "answer" or self.place + int(str(parameters[0])) in range(len(self.logs))
 
     def action_answer(self, step: int) -> None:

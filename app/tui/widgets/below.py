@@ -96,7 +96,6 @@ class Below(Vertical):
             self.screen.refresh_bindings()
         # A blink costs a frame, and growing text already shows that the program is alive.
         area.cursor_blink = chat.running is None
-        editing = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was")
-        title = editing if chat.editing else ""
+        title = self.app.keys.fill_in("editing: {chat.stop} leaves it as it was") if chat.editing else ""
         if title != area.border_title:  # setting it draws the prompt again
             area.border_title = title

@@ -70,20 +70,17 @@ class Bars(Widget):
         self.clear()
         self.plain.tokens_per_second, self.drafted.tokens_per_second = plain, drafted
         self.drafted.style = style
-        self.refresh()
 
-    def shares(self) -> tuple[float, float]:
+    def shares(self) -> tuple[float, ...]:
         """Filled share of each bar: of the higher speed, or during a run of the finished run's tokens."""
         runners = self.plain, self.drafted
         if self._current is None:
             fastest = max(runner.tokens_per_second for runner in runners)
-            plain, drafted = (runner.tokens_per_second / (fastest or 1) for runner in runners)
-            return plain, drafted
+            return tuple(runner.tokens_per_second / (fastest or 1) for runner in runners)
         now = self._current.steps[-1][0] if self._current.steps else 0.0
         ended = (one.steps[-1][1] for one in runners if one is not self._current and one.steps)
         through = next(ended, self._token_limit)
-        plain, drafted = (runner.tokens_at(now) / through for runner in runners)
-        return plain, drafted
+        return tuple(runner.tokens_at(now) / through for runner in runners)
 
     def render(self) -> Content:
         room = max(1, self.size.width - LABEL - SPEED)
@@ -91,13 +88,8 @@ class Bars(Widget):
         for runner, share in zip((self.plain, self.drafted), self.shares(), strict=True):
             speed = f"{rate_text(runner.tokens_per_second)} tok/s" if runner.tokens_per_second else ""
             bar = smooth_bar(share, room)
-            lines.append(
-                Content.assemble(
-                    f"{runner.label:<{LABEL}}",
-                    (bar, f"{runner.style} on $panel"),
-                    (f"{speed:>{SPEED}}", "bold"),
-                )
-            )
+            filled, end = (bar, f"{runner.style} on $panel"), (f"{speed:>{SPEED}}", "bold")
+            lines.append(Content.assemble(f"{runner.label:<{LABEL}}", filled, end))
         return Content("\n").join(lines)
 
 
