@@ -117,6 +117,7 @@ class EngineLink:
         """Stop measuring the drafting costs, if that is going on, so that answers begin."""
         if self.tuning is not None:
             self.client.send(protocol.SkipTuning())
+            self.tuning = None  # from here on, though the round being timed may take seconds
 
     def pump(self) -> None:
         for event in self.client.poll():

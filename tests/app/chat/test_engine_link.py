@@ -4,7 +4,7 @@ from typing import Any
 
 from app.chat.engine_link import EngineLink
 from app.engine.events import PairInfo
-from app.engine.protocol import Load, Loaded, LoadFailed
+from app.engine.protocol import Load, Loaded, LoadFailed, SkipTuning, Tuning
 from models.pairs.catalogue import find
 
 
@@ -30,6 +30,17 @@ class Client:
 
 def loaded(name: str) -> Loaded:
     return Loaded(PairInfo(name, 4096, "test", 1))
+
+
+def test_measuring_is_over_for_the_person_who_skips_it_and_the_next_stop_stops_the_answer() -> None:
+    client: Any = Client()
+    link = EngineLink(client, find("builtin").spec)
+    client.events = [loaded("builtin"), Tuning(1, 47)]
+    link.pump()
+    assert link.tuning == Tuning(1, 47)
+    link.skip_tuning()
+    link.skip_tuning()
+    assert link.tuning is None and client.sent == [SkipTuning()]
 
 
 def test_of_two_pairs_that_load_only_the_last_one_counts() -> None:
