@@ -72,7 +72,8 @@ def key_check(key: str | None) -> Check:
             scheme, _, token = headers.get("authorization", "").partition(" ")
             given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
             if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
-                message = "The API key is missing or wrong. Send it as `Authorization: Bearer KEY`."
+                how = "`Authorization: Bearer KEY`; mlx-spec chat reads it from MLX_SPEC_API_KEY"
+                message = f"The API key is missing or wrong. Send it as {how}."
                 raise Problem(401, message, code="invalid_api_key")
         if scope["method"] != "POST":
             return
