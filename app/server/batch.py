@@ -47,7 +47,7 @@ class Outcome:
         parts = [f"{self.done} of {counted(self.total, 'request')}"]
         if self.refused:
             parts.append(f"{self.refused} refused")
-        if self.done and seconds > 0:
+        if self.done:
             parts.append(f"{self.tokens / seconds:.1f} tokens/s")
             if self.done < self.total:
                 parts.append(f"about {time_text(seconds / self.done * (self.total - self.done))} left")

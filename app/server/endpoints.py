@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from pathlib import Path
+from traceback import extract_tb
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -110,13 +111,10 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """A defect of the server. The exception's text may quote the request, so it is not logged."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
-    talk(f"{request.url.path}: {type(error).__name__} at {place}")
-    message = f"Something failed inside: {type(error).__name__} at {place}."
-    return Problem(500, message).response(request.scope)
+    *_, last = extract_tb(error.__traceback__)
+    what = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    talk(f"{request.url.path}: {what}")
+    return Problem(500, f"Something failed inside: {what}.").response(request.scope)
 
 
 ROUTES = [

@@ -1,14 +1,19 @@
 """`mlx-spec batch`: every request of a file answered once, whatever happens on the way."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from io import FileIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +21,7 @@ import pytest
 from app.cli import main
 from app.engine import process
 from app.engine.client import EngineClient
+from app.server.batch import Outcome
 from app.server.batch_file import open_answers
 from app.shell.errors import MachineFailed
 from tests.app.run_command import Cli
@@ -54,19 +60,33 @@ def test_a_file_is_answered_as_generate_answers(
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     monkeypatch.setattr(engine_thread, "_ThreadedSession", process._open_pair)
-    asked = [request(n, said, max_tokens=12, temperature=0.8 * (n % 2)) for n, said in enumerate(SAID)]
+    asked = [
+        request(n, said, max_tokens=12, temperature=0.8 * (n % 2), stream=n == 1)  # whole all the same
+        for n, said in enumerate(SAID)
+    ]
     refused = request(9, "hi", temperature=-1)
     given, out = write(tmp_path / "in.jsonl", [*asked, refused]), tmp_path / "out.jsonl"
     Path(given).write_text(Path(given).read_text(), "utf-8-sig")  # as Windows' editors do
     count_as_measured(tiny_pair)
     said = run("batch", given, out, *tiny_pair.arguments, "--at-once", 4).err
     found = answers(out)
-    assert "6 of 6 requests, 1 refused" in said and f"{out} says why." in said
+    assert re.search(r"6 of 6 requests, 1 refused, \d*[1-9]\d*\.\d tokens/s", said)
+    assert f"{out} says why." in said
     assert found["r9"]["status_code"] == 400 and "temperature" in found["r9"]["body"]["error"]["message"]
     for number in (0, 1):
         options = ["--seed", number, "--temperature", 0.8 * number, "--max-tokens", 12]
         text = run.json("generate", *tiny_pair.arguments, "--prompt", SAID[number], *options)["text"]
         assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
+
+
+def test_progress_has_a_speed_and_the_time_left_once_a_request_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.server.batch.time", SimpleNamespace(monotonic=lambda: 30.0))
+    begun = Outcome(4, begun=15.0)
+    assert begun.text == "0 of 4 requests"
+    assert replace(begun, done=1, tokens=30).text == "1 of 4 requests, 2.0 tokens/s, about 45 s left"
+    assert replace(begun, done=4, refused=4).text == "4 of 4 requests, 4 refused, 0.0 tokens/s"
 
 
 @pytest.mark.usefixtures("threaded")
@@ -93,19 +113,23 @@ def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run:
     assert run(*command).err == "Already answered: 6 of 6 requests.\n"
 
 
-def test_a_stop_counts_the_answers_to_this_file_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
-) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("app.server.batch.answer_all", stop)
+@pytest.mark.usefixtures("threaded")
+def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -> None:
     out = tmp_path / "out.jsonl"
     lines = [{"custom_id": f"r{n}", "response": {"status_code": 200}} for n in (1, 7, 8)]
     lines.append({"custom_id": "r2", "response": None})  # as OpenAI writes a request that failed
     out.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = write(tmp_path / "in.jsonl", [request(1, "hello"), request(2, "hello")])
-    assert "Stopped at 1 of 2." in run("batch", given, out, code=130).err
+    given = write(tmp_path / "in.jsonl", [request(n, said) for n, said in enumerate(("hello", "slow"), 2)])
+
+    def stop() -> None:
+        while b'"r2", "response": {"status_code": 200' not in out.read_bytes():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=stop, daemon=True).start()
+    err = run("batch", given, out, "--at-once", 2, code=130).err
+    assert "Stopped at 1 of 2." in err and "Already answered" not in err
+    assert set(answers(out)) == {"r1", "r2", "r7", "r8"}
 
 
 @pytest.mark.usefixtures("threaded")
@@ -180,7 +204,9 @@ def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered
     bad = request(1, "hello") | {"url": "/v1/responses"}
     given, out = write(tmp_path / "in.jsonl", [bad, request(2, "hello")]), tmp_path / "out.jsonl"
     err = run("batch", given, out, code=1).err
-    assert "r1: Something failed inside: ValueError" in err and set(answers(out)) == {"r2"}
+    assert re.search(r"r1: Something failed inside: ValueError at test_batch.py:\d+\.", err)
+    assert re.search(r"^/v1/responses: ValueError at test_batch.py:\d+$", err, re.M)
+    assert set(answers(out)) == {"r2"}
 
 
 @pytest.mark.parametrize(
