@@ -1,17 +1,21 @@
 """Requests that are answered side by side."""
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from starlette.requests import Request
 
-from app.engine.protocol import Answer
+from app.engine.events import PairInfo
+from app.engine.protocol import Answer, Loaded
+from app.server import service
 from app.server.answering import respond
 from app.server.chat_completions import ChatWriter
 from app.server.problem import Problem
 from app.server.request_queue import RequestQueue
 from mlx_spec.types import Options
+from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 
 ASKED: list[dict[str, Any]] = [
@@ -76,6 +80,18 @@ def test_no_more_are_with_the_engine_than_asked_for_and_its_death_ends_only_thes
         kept.wait_for("num_requests_running", 2)
         waiting = pool.submit(kept.chat, "hello")
         assert [each.result(20).status for each in (slow, crash, waiting)] == [503, 503, 200]
+
+
+@pytest.mark.parametrize(("at_once", "said"), [(1, 0), (2, 1)])
+async def test_it_is_said_of_a_pair_that_writes_one_answer_at_a_time(
+    at_once: int, said: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link: Any = SimpleNamespace(start=lambda: None, close=lambda: None)
+    monkeypatch.setattr(service, "EngineLink", lambda *_: link)
+    with service.opened(PairSpec("mamba", Source("x"), None), Options(), at_once, print, print):
+        link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1, batches=False)))
+        link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1)))
+    assert capsys.readouterr().err.count("mamba can write one answer at a time only") == said
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_burst_leaves_no_word_in_the_log(

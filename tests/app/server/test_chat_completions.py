@@ -117,6 +117,7 @@ def test_logprobs_are_the_same_drafted_or_not_and_come_with_their_text(tiny_serv
     logprobs = [[each["logprob"] for each in one] for one in (content, others)]
     assert logprobs[0] == pytest.approx(logprobs[1], abs=1e-3)
     text = drafted["message"]["content"].encode()
+    assert [each["bytes"] is None for each in content] == ["\ufffd" in each["token"] for each in content]
     if all(each["bytes"] is not None for each in content):
         assert bytes(byte for each in content for byte in each["bytes"]) == text
     streamed: list[Any] = []

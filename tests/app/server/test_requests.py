@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.server.body import Body
 from app.server.chat_completions import ChatRequest
-from app.server.conversation import called, conversation
+from app.server.conversation import Function, called, conversation, described
 from app.server.messages import MessagesRequest
 from app.server.responses import ResponsesRequest
 from app.server.sampling import MOST_TOKENS, Draft, Sampling
@@ -71,6 +71,11 @@ def test_a_conversation_is_the_same_to_the_template_in_each_api() -> None:
         {"type": "function_call_output", "call_id": "c1", "output": "rain"}, {"content": "and?"},
     ]  # fmt: skip
     assert messages_of(ResponsesRequest, input=items) == wanted
+
+
+def test_the_template_gets_no_field_of_a_function_that_the_request_leaves_out() -> None:
+    (tool,) = described([Function.model_validate({"name": "f", "strict": True})])
+    assert tool == {"type": "function", "function": {"name": "f"}}
 
 
 def test_only_items_of_one_answer_become_one_message_and_what_openai_encrypted_none() -> None:
