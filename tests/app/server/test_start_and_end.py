@@ -114,6 +114,12 @@ def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None
             serve("localhost", port)
 
 
+def test_an_address_with_colons_is_printed_as_a_browser_takes_it() -> None:
+    (listening,) = run._listen("::1", 0)
+    with listening:
+        assert run._url(listening) == f"http://[::1]:{listening.getsockname()[1]}"
+
+
 @pytest.fixture
 def ends_in_time() -> Iterator[None]:
     """A server in this process is ended after 20 seconds."""
