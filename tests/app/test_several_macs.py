@@ -20,11 +20,12 @@ def on_two(folder: Path, *arguments: str, others: list[str] | None = None) -> li
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
 def test_two_ranks_print_one_answer_the_same_as_alone(
-    tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    temperature: str, tiny_pair: TinyPair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["generate", *tiny_pair.arguments, "--prompt", "hello", "--raw", "--max-tokens", "20"]
-    line += ["--seed", "3", "--temperature", "0.8", "--draft-length"]
+    line += ["--seed", "3", "--temperature", temperature, "--draft-length"]
     (code, out, err), other = on_two(tmp_path, *line, "3")
     assert (code, other) == (0, (0, "", "")), err
     assert "20 tokens" in err
