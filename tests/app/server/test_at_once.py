@@ -1,8 +1,8 @@
 """Requests that are answered side by side."""
 
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from starlette.requests import Request
@@ -86,11 +86,12 @@ def test_no_more_are_with_the_engine_than_asked_for_and_its_death_ends_only_thes
 async def test_it_is_said_of_a_pair_that_writes_one_answer_at_a_time(
     at_once: int, said: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    link: Any = SimpleNamespace(start=lambda: None, close=lambda: None)
+    link = Mock()
     monkeypatch.setattr(service, "EngineLink", lambda *_: link)
     with service.opened(PairSpec("mamba", Source("x"), None), Options(), at_once, print, print):
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1, batches=False)))
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1)))
+    link.close.assert_called_once_with()
     assert capsys.readouterr().err.count("mamba can write one answer at a time only") == said
 
 
