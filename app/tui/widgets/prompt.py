@@ -109,6 +109,7 @@ class Prompt(Vertical):
 
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
+        self.area.scroll_cursor_visible()  # Textual scrolled before it knew the text's new height
         await self._offer_completions()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -12,6 +12,7 @@ from app.history.records import Attachment
 from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.prompt import PASTED
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
@@ -151,6 +152,12 @@ async def test_at_forty_columns_hints_are_whole_toasts_on_top_the_cursor_seen(op
         await chat.pilot.resize_terminal(40, 20)
         await chat.until(lambda: chat.app.size.width == 40)
         await chat.until(cursor_is_seen)
+        chat.area.move_cursor(chat.area.document.end)
+        await chat.press("ctrl+j")
+        await chat.until(lambda: chat.area.text.endswith("\n") and cursor_is_seen())
+        chat.app.chat.prompt.attach(Attachment(PASTED, "line\n" * 100))
+        await chat.press("ctrl+s")
+        await chat.until(lambda: chat.area.text.endswith("line\n") and cursor_is_seen())
         chat.area.clear()
         await chat.shows("pairs")
         await chat.shows("/ for commands, F1 for help")
