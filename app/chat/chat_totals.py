@@ -34,10 +34,8 @@ def totals(logs: Collection[AnswerLog], draft_key: str) -> list[tuple[str, str]]
     plain, saved = saving(logs)
     basis = f"against the median of {plain} plain rounds of this chat"
     if saved is None:
-        time = (
-            f"not known: {plain} plain rounds were measured in this chat, "
-            f"{PLAIN_ROUNDS_NEEDED} are needed ({draft_key} answers without drafting)"
-        )
+        needed = f"{PLAIN_ROUNDS_NEEDED} plain rounds of each pair are needed, {plain} were measured"
+        time = f"not known: {needed} ({draft_key} answers without drafting)"
     else:
         time = f"none, {-saved:.1f} s lost {basis}" if saved < 0 else f"{saved:.1f} s {basis}"
     return [
@@ -51,16 +49,17 @@ def totals(logs: Collection[AnswerLog], draft_key: str) -> list[tuple[str, str]]
 def saving(logs: Collection[AnswerLog]) -> tuple[int, float | None]:
     """(plain rounds measured, seconds saved), each pair's drafted rounds against its own median plain round.
 
-    A plain round counts if it followed a plain round: after a draft one is slower. None: too few of them.
+    A plain round counts if it followed a plain round: after a draft one is slower. None: a pair that drafted
+    has too few of them, as many as are returned.
     """
-    measured, found = 0, list[float]()
+    counts, saved = list[int](), 0.0
     for name in {log.pair for log in logs}:
         its = [log.rounds for log in logs if log.pair == name]
         pairs = [pair for rounds in its for pair in zip(rounds, rounds[1:], strict=False)]
         plain = [played.seconds for before, played in pairs if not before.drafted and not played.drafted]
-        drafted = [played for rounds in its for played in rounds if played.drafted]
-        measured += len(plain)
-        if len(plain) >= PLAIN_ROUNDS_NEEDED and drafted:
+        if drafted := [played for rounds in its for played in rounds if played.drafted]:
+            counts.append(len(plain))
             tokens = sum(played.accepted + bool(played.own) for played in drafted)
-            found.append(median(plain) * tokens - sum(played.seconds for played in drafted))
-    return measured, sum(found) if found else None
+            saved += median(plain or [0.0]) * tokens - sum(played.seconds for played in drafted)
+    fewest = min(counts, default=0)
+    return (sum(counts), saved) if fewest >= PLAIN_ROUNDS_NEEDED else (fewest, None)

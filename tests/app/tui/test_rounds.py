@@ -157,5 +157,13 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     assert dict(totals(both, "F4"))["Time saved"].startswith("0.5 s against the median of 20 plain rounds")
     slow = [log_of(*[drafted(0, seconds=0.05)] * 10), twenty]
     assert "lost" in dict(totals(slow, "F4"))["Time saved"]
-    assert saving([twenty]) == (19, None), "nothing was drafted"
+    assert saving([twenty]) == (0, None), "nothing was drafted"
+    other = log_of(*[drafted(3)] * 10, *[plain(0.2)] * 4)
+    other.pair = "another pair"
+    assert saving([*both, other]) == (3, None), "its drafted rounds have nothing to be compared with"
+    assert (
+        "16 plain rounds of each pair are needed, 3 were" in dict(totals([*both, other], "F4"))["Time saved"]
+    )
+    other.take(TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, (plain(0.2),) * 20))
+    assert saving([*both, other]) == (43, pytest.approx(10 * 4 * (0.02 + 0.2) - 20 * 0.03))
     assert saving([log_of(*[drafted(3), plain(0.02)] * 20)]) == (0, None), "a round after a draft is slower"
