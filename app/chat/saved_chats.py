@@ -194,7 +194,7 @@ class SavedChats:
         verb, _, name = value.partition(" ")
         name = name.strip()
         presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
-        if not value:
+        if value in ("", "save", "delete") and value not in presets:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
             return f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
         if verb == "save" and name:

@@ -204,6 +204,7 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.app.state.conversation.system == "Be terse.", by="/preset terse")
         assert opened.app.state.settings.options.temperature == 0.3
         await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1], by="/preset none-such")
+        await opened.until(lambda: "/preset save NAME keeps" in opened.notices[-1], by="/preset save")
         await opened.until(lambda: "'terse' is deleted" in opened.notices[-1], by="/preset delete terse")
         await opened.type("/preset delete terse")
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
