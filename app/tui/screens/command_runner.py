@@ -221,7 +221,7 @@ class CommandRunner:
         if value not in ("", "keep"):
             raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
         left = self._begin(keeps_settings=bool(value))
-        return f"{left} /new keep keeps them." if left else None
+        return f"{left} /new keep would have kept them." if left else None
 
     def _system(self, value: str) -> str:
         if value:

@@ -179,7 +179,7 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
         await opened.type("/draft off")
         await opened.press("ctrl+n")
         await opened.noticed(
-            "with the defaults in place of temperature 1.2, instructions, drafting off. /new keep keeps them"
+            "in place of temperature 1.2, instructions, drafting off. /new keep would have kept them"
         )
         await opened.until(lambda: "instructions" not in opened.screen.splitlines()[-2])
         assert opened.app.state.settings.options.temperature == 0.4
