@@ -112,8 +112,8 @@ def completions(text: str) -> list[SlashCommand]:
 
 def drafter_completions(text: str, drafters: Sequence[str]) -> list[str]:
     """Completions of `/drafter na` from the pair's drafters; after a `+`, of the next name."""
-    begun = text.removeprefix(f"/{DRAFTER.command} ").lstrip()
-    if begun == text or any(c.isspace() for c in begun):
+    begun = text.removeprefix(start := f"/{DRAFTER.command} ").lstrip()
+    if not text.startswith(start) or any(c.isspace() for c in begun):
         return []
     before, plus, typed = begun.rpartition("+")
     names = [name for name in drafters if name not in before.split("+")] if plus else [AUTO, *drafters]

@@ -99,7 +99,7 @@ def test_drafters_are_completed_by_name_one_after_another() -> None:
     assert drafter_completions("/drafter e", has) == ["/drafter eagle"]
     joined = ["/drafter eagle+lookup", "/drafter eagle+recycling"]
     assert drafter_completions("/drafter eagle+", has) == joined
-    for nothing in ("/drafter", "/drafter eagle", "/drafter eagle l", "/draft e", "e", ""):
+    for nothing in ("/drafter", "/drafter eagle", "/drafter eagle l", "/draft e", "e", "", " ", " e"):
         assert drafter_completions(nothing, has) == []
 
 
