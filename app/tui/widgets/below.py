@@ -47,9 +47,9 @@ class QueueList(Static):
 
     def watch_texts(self) -> None:
         self.display = bool(self.texts)
-        lines = [f"⋯ next: {one_line(text)[:200]}" for text in self.texts[:QUEUE_SHOWN]]
-        if len(self.texts) > QUEUE_SHOWN:
-            lines.append(f"⋯ and {len(self.texts) - QUEUE_SHOWN} more")
+        place = f"next {{}} of {len(self.texts)}" if len(self.texts) > 1 else "next"
+        shown = enumerate(self.texts[:QUEUE_SHOWN], 1)
+        lines = [f"⋯ {place.format(n)}: {one_line(text)[:200]}" for n, text in shown]
         hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "$text-muted")
         self.update(Content("\n").join([*map(Content, lines), hint]))
 

@@ -138,6 +138,10 @@ async def test_in_twelve_rows_a_chat_names_keys_and_toasts_spare_questions(open_
         await chat.shows("F1 help · Enter sends · Ctrl+J newline")
         await chat.ask(LONG)
         await chat.shows("F7 goes on with", "F6 lists all", by="ctrl+n")
+        for text in ("hold", "first", "second", "third", "fourth"):
+            await chat.type(text)
+        await chat.shows("next 1 of 4: first", "next 2 of 4: second")
+        await chat.settled(by=("escape", "ctrl+n"))
         died = "The engine process was ended by SIGKILL. It may lack memory: choose a smaller pair"
         chat.app.chat.view.note(f"{died} or close other programs. {STARTS_AGAIN}", "error")
         await chat.shows("SIGKILL", "starts it again.", "/ for commands")
