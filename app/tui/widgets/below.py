@@ -47,9 +47,8 @@ class QueueList(Static):
 
     def watch_texts(self) -> None:
         self.display = bool(self.texts)
-        place = f"next {{}} of {len(self.texts)}" if len(self.texts) > 1 else "next"
-        shown = enumerate(self.texts[:QUEUE_SHOWN], 1)
-        lines = [f"⋯ {place.format(n)}: {one_line(text)[:200]}" for n, text in shown]
+        place = f"⋯ next {{}} of {len(self.texts)}: " if len(self.texts) > 1 else "⋯ next: "
+        lines = [place.format(n) + one_line(t)[:200] for n, t in enumerate(self.texts[:QUEUE_SHOWN], 1)]
         hint = Content.styled(self.app.keys.fill_in(QUEUE_HINT), "$text-muted")
         self.update(Content("\n").join([*map(Content, lines), hint]))
 

@@ -70,10 +70,11 @@ class Prompt(Vertical):
         yield self._files
         yield self.area
 
-    def fill(self, text: str) -> None:
+    def fill(self, text: str, *files: Attachment) -> None:
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
         self.area.focus()
+        self.attach(*files)
 
     def stash(self) -> bool:
         """Empty the prompt; Up brings its text and files back. Return whether there were any."""
@@ -191,8 +192,7 @@ class Prompt(Vertical):
     def _walk(self, direction: int) -> None:
         shown = Unsent(self.area.text, self.attachments)
         if direction < 0 and not shown.text and (waiting := self.app.state.take_back()):
-            self.fill(waiting.text)
-            self.attach(*waiting.attachments)
+            self.fill(waiting.text, *waiting.attachments)
             return
         found = self.past.earlier(shown) if direction < 0 else self.past.later(shown)
         if found is not None:

@@ -35,14 +35,12 @@ class UnsentPrompts:
             self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())
         else:
             self.stash()
-        self._prompt.fill(prompt.text)
-        self._prompt.attach(*prompt.attachments)
+        self._prompt.fill(prompt.text, *prompt.attachments)
 
     def leave_editing(self) -> None:
         """Restore what was written before the edit; Up brings the edited text back."""
         self.stash()
-        self._prompt.fill(self._aside.text)
-        self._prompt.attach(*self._aside.attachments)
+        self._prompt.fill(self._aside.text, *self._aside.attachments)
 
     def sent_edited(self) -> None:
         aside, self._aside = self._aside, Unsent("")
@@ -53,8 +51,8 @@ class UnsentPrompts:
         if self._prompt.area.text:
             self.keep(waited)
         elif waited:
-            self._prompt.fill("\n".join(one.text for one in waited))
-            self._prompt.attach(*(file for one in waited for file in one.attachments))
+            files = [file for one in waited for file in one.attachments]
+            self._prompt.fill("\n".join(one.text for one in waited), *files)
 
     def keep(self, waited: list[Unsent]) -> None:
         if waited:
