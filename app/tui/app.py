@@ -137,6 +137,9 @@ class ChatApp(Program):
         if self._welcomes:
             self.runner.welcome()
 
+    def on_resize(self) -> None:
+        self.refresh()  # at the same size too: a terminal that was smaller for a moment cut the lines off
+
     async def on_event(self, event: Event) -> None:
         """Replace pasted control characters by signs, and line ends by plain ones, for every widget.
 

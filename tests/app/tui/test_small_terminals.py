@@ -1,6 +1,8 @@
 """Small terminals, where the typed text and the chosen item stay in view; and wide ones."""
 
 import pytest
+from textual._compositor import Compositor
+from textual.events import Resize
 from textual.widgets import Input, OptionList
 
 from app.chat.engine_link import STARTS_AGAIN
@@ -152,3 +154,18 @@ async def test_in_twelve_rows_a_chat_names_keys_and_toasts_spare_questions(open_
         await chat.pilot.pause(0.1)
         assert "│  May the file be replaced? May the   │" in chat.screen
         await chat.shows("It went wrong", by="escape")
+
+
+@pytest.mark.drawn
+async def test_all_is_drawn_after_the_terminal_was_small_for_a_moment(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, honest = [], Compositor.render_full_update
+    monkeypatch.setattr(
+        Compositor, "render_full_update", lambda *given, **named: drawn.append(1) or honest(*given, **named)
+    )
+    async with open_chat(size=(80, 24), asked="hello") as chat:
+        await chat.pilot.pause(0.1)
+        drawn.clear()
+        chat.app.post_message(Resize(chat.app.size, chat.app.size))
+        await chat.until(lambda: bool(drawn))
