@@ -81,8 +81,7 @@ def described_keys(app: Program, *others: type[Widget], empties_prompt: bool = F
                 title = app.keys.fill_in(PARTS.get(str(binding.id).partition(".")[0], "Here"))
                 described.setdefault(title, []).append((keys, binding.tooltip))
     twice = "Empty the prompt; twice" if empties_prompt else "Twice"
-    if app.screen.is_modal:
-        twice = "Close this; twice"
+    twice = "Close this; twice" if app.screen.is_modal else twice
     described[PARTS["app"]] += [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
     return described
 

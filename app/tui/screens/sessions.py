@@ -214,8 +214,7 @@ the chat at the message that was found."""
 
 def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
     """In columns: title, number of messages, pair, time; in a narrow terminal title and time."""
-    when = when_text(row.chat.changed, time)
-    facts = when
+    facts = when = when_text(row.chat.changed, time)
     if width >= WIDE:
         facts = f"{row.messages:>{COUNT}}  {column(row.pair, PAIR)}{when:>{WHEN}}"
     title = f"{'▢ ' if row.chat.archived else ''}{one_line(row.chat.title) or '(no title)'}"
