@@ -43,6 +43,12 @@ def module(name: str) -> Sequence[str]:
     return sys.executable, "-P", "-m", name
 
 
+def environment() -> dict[str, str]:
+    """The environment in which `module` finds our modules, installed or not."""
+    root = str(Path(__file__).parents[1])
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+
+
 @contextmanager
 def ask_child(command: Sequence[str], *request: Any) -> Iterator[Iterator[Any]]:
     """Start a command that calls `asked`, and kill it on exit from the context.
@@ -56,8 +62,6 @@ def ask_child(command: Sequence[str], *request: Any) -> Iterator[Iterator[Any]]:
 
 def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None]:
     ours, its = Pipe()
-    root = str(Path(__file__).parents[1])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     with ours, tempfile.TemporaryFile() as printed:
         with its:
             process = subprocess.Popen(
@@ -66,7 +70,7 @@ def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None
                 stdout=printed,
                 stderr=printed,
                 # Plain HTTP resumes an interrupted transfer; Xet does not.
-                env=os.environ | QUIET | {"HF_HUB_DISABLE_XET": "1", "PYTHONPATH": path},
+                env=environment() | QUIET | {"HF_HUB_DISABLE_XET": "1"},
                 pass_fds=[its.fileno()],
                 start_new_session=True,  # a Ctrl+C in the terminal is for the parent
             )

@@ -8,7 +8,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.engine.protocol import Died, EngineEvent, Request
+from models.child import environment, module
 
-COMMAND = (sys.executable, "-m", "app.engine.process")
+COMMAND = module("app.engine.process")
 LOG_LIMIT_BYTES = 1_000_000
 QUIT_SECONDS = 2.0
 
@@ -70,6 +70,7 @@ class EngineClient:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=environment(),
                 pass_fds=ends,
                 start_new_session=True,  # Ctrl+C in the terminal must reach the screen only
             )

@@ -78,5 +78,5 @@ def output_of(*command: str, seconds: float = 5) -> str:
 def _memory() -> tuple[int, bool]:
     if sys.platform != "darwin":
         return physical_memory(), False
-    answer = output_of(sys.executable, "-c", _ASK_METAL, seconds=60).strip()
+    answer = output_of(sys.executable, "-P", "-c", _ASK_METAL, seconds=60).strip()
     return (int(answer) if answer.isdigit() else int(physical_memory() * _METAL_SHARE)), True

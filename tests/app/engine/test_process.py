@@ -248,9 +248,12 @@ def test_the_process_ends_once_its_parent_is_gone_even_if_its_work_never_ends(
 
 
 def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanly(
-    tiny_pair: TinyPair, tmp_path: Path
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "notes.md").write_text("the small model guesses ahead")
+    for name in ("app.py", "models.py"):  # of the person's own, in the folder where the chat was started
+        (tmp_path / name).write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
     drafters, documents = (
         (Source(str(tiny_pair.draft)),),
         (str(tmp_path / "notes.md"), str(tmp_path / "gone")),
