@@ -33,10 +33,9 @@ def totals(logs: Collection[AnswerLog], draft_key: str) -> list[tuple[str, str]]
     right, count = sum(played.accepted for played in drafted), sum(len(played.drafted) for played in drafted)
     plain, saved = saving(logs)
     basis = f"against the median of {plain} plain rounds of this chat"
-    if saved is None:
-        needed = f"{PLAIN_ROUNDS_NEEDED} plain rounds of each pair are needed, {plain} were measured"
-        time = f"not known: {needed} ({draft_key} answers without drafting)"
-    else:
+    needed = f"{PLAIN_ROUNDS_NEEDED} plain rounds of each pair are needed, {plain} were measured"
+    time = f"not known: {needed} ({draft_key} answers without drafting)"
+    if saved is not None:
         time = f"none, {-saved:.1f} s lost {basis}" if saved < 0 else f"{saved:.1f} s {basis}"
     return [
         *found,

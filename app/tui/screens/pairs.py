@@ -24,7 +24,6 @@ from app.tui.widgets.item_list import ItemList
 from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
-from models.pairs.pair import PairSpec
 from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
 
@@ -92,10 +91,6 @@ class PairsScreen(OpenedScreen[Pair | None]):
         return self.facts[option.id].pair if option is not None and option.id in self.facts else None
 
     @property
-    def _chosen_spec(self) -> PairSpec | None:
-        return self.chosen.spec if self.chosen else None
-
-    @property
     def hint(self) -> str:
         return self.app.keys.fill_in(HINT)
 
@@ -153,13 +148,13 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.dismiss(None)
 
     def action_cancel_pull(self) -> None:
-        if (job := self.app.pulls.cancel(self._chosen_spec)) is not None:
+        if (job := self.app.pulls.cancel(self.chosen and self.chosen.spec)) is not None:
             self.show_message(f"Cancelling {job.pair.name}…" if job.state == "running" else self.hint)
         self.show_downloads()
 
     def action_retry(self) -> None:
         self.show_message(self.hint)
-        self.app.pulls.resume(self._chosen_spec)
+        self.app.pulls.resume(self.chosen and self.chosen.spec)
         self.show_downloads()
 
     def action_add_own(self) -> None:
@@ -179,7 +174,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self.ask_once(self._remove(pair))
 
     def show_downloads(self) -> None:
-        self.query_one(DownloadList).show(self.app.pulls.not_here(self._chosen_spec), self.app.keys)
+        absent = self.app.pulls.not_here(self.chosen and self.chosen.spec)
+        self.query_one(DownloadList).show(absent, self.app.keys)
         before, self._states = self._states, {job: job.state for job in self.app.pulls.jobs}
         if self._states != before:
             self.refresh_bindings()
