@@ -70,8 +70,8 @@ drafters that need no files, or were trained here, are used."""
     def _suggest_draft(self, target: Source) -> None:
         draft = self.query_one("#own-draft", Input)
         draft.value = fitting_draft(target) or ""
-        known = "This draft should fit. Enter checks both."
-        self.show_message(known if draft.value else "Name a draft of the same family, or none, then Enter.")
+        unknown = "No fitting draft is known. Name one, or none, then Enter."
+        self.show_message("This draft should fit. Enter checks both." if draft.value else unknown)
         draft.focus()
 
     def _draft(self) -> Source | None:

@@ -218,6 +218,8 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
             field.value = text
             await chat.until(lambda reason=reason: reason in text_of(chat, "#message"), by="enter")
             assert field.has_focus and text_of(chat, "#message").startswith("✗")
+        field.value, chat.app.screen.query_one("#own-draft", Input).value = str(target), ""
+        await chat.until(lambda: "No fitting draft is known." in text_of(chat, "#message"), by="enter")
         await chat.press("escape")
         for named, message in ((str(target), "Name a draft of"), (known, "This draft should fit")):
             assert message in await add_own(chat, named, " ")
