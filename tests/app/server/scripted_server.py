@@ -23,7 +23,10 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
     origins = [origin] if origin else []
-    run.run_server(pair, Options(), host="localhost", port=port, key=key, at_once=at_once, origins=origins)
+    run.run_server(
+        pair, Options(), host="localhost", port=port, key=key, at_once=at_once, names=["listed.example"],
+        origins=origins,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

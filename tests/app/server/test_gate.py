@@ -56,8 +56,9 @@ def test_a_key_that_is_no_utf_8_is_sent_and_compared_as_it_is(monkeypatch: pytes
     ("host", "allowed"),
     [
         ("localhost", True), ("LOCALHOST:1", True), ("127.0.0.1:99", True), ("[::1]:8080", True),
-        ("evil.example", False), ("localhost.evil.example", False), ("evil.example:8080", False),
-        ("", False), ("[", False), ("127.0.0.1.nip.example", False), ("user@localhost@evil", False),
+        ("listed.example:1", True), ("evil.example", False), ("localhost.evil.example", False),
+        ("evil.example:8080", False), ("", False), ("[", False), ("127.0.0.1.nip.example", False),
+        ("user@localhost@evil", False),
     ],
 )  # fmt: skip
 def test_the_name_in_host_must_be_ours(kept: RunningServer, host: str, allowed: bool) -> None:
@@ -159,13 +160,18 @@ def test_another_address_needs_a_key(
         assert "MLX_SPEC_API_KEY" in capfd.readouterr().err
 
 
-def test_blanks_around_a_key_are_no_part_of_it_as_no_header_can_hold_them(
+def test_what_serve_is_given_reaches_the_server_but_blanks_around_a_key_which_no_header_can_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     keys: list[str | None] = []
     monkeypatch.setenv("MLX_SPEC_API_KEY", " key \n")
-    monkeypatch.setattr("app.server.run.run_server", lambda *_, **given: keys.append(given["key"]))
-    assert main(["serve", "builtin"]) == 0
+    served: dict[str, Any] = {}
+    monkeypatch.setattr("app.server.run.run_server", lambda *_, **given: served.update(given))
+    options = ["--allow-host", "mac.local", "--allow-origin", ORIGIN, "--at-once", "3", "--port", "0"]
+    assert main(["serve", "builtin", *options]) == 0
+    assert (served["names"], served["origins"]) == (["mac.local"], [ORIGIN])
+    assert (served["host"], served["port"], served["at_once"]) == ("localhost", 0, 3)
+    keys.append(served["key"])
     monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
     monkeypatch.setattr("app.engine.server_client.ServerClient", lambda _, key: keys.append(key))
     monkeypatch.setattr("app.tui.run.run_chat", lambda *_, **given: None)

@@ -46,6 +46,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.ask(CHAT, b'{"messages": [{"role": "user", "content": "more secret words"')
         server.chat("secret words", n=99)
         server.chat("refuse")
+        server.chat("fail")
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         server.ask("/v1/%0A403:%20forged")
         chat.send(ask(2, "refuse"))
@@ -77,6 +78,8 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         "404: GET /v1/ 403: forged\n",
         "400: POST /mlx-spec/answer\n",
     ]
+    (failed,) = (line for line in server.lines if line.startswith("failed: "))
+    assert "scripted failure" in failed
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     assert "secret" not in (tmp_path / "engine.log").read_text()
 
@@ -131,10 +134,11 @@ def ends_in_time() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ends_in_time")
 def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(BadInput, match="mlx-spec pull absent"):
         scripted_server.serve("absent", monkeypatch.setattr)
+    assert "Stopped." not in capsys.readouterr().err, "it ended by itself"
 
 
 @pytest.mark.usefixtures("ends_in_time")
