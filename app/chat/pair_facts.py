@@ -26,7 +26,7 @@ WORKING_BYTES = 600_000_000
 """Estimate for the caches at 4096 tokens and the activations."""
 _BITS = re.compile(r"(\d)-?bit", re.IGNORECASE)
 
-NOT_VERIFIED = "Not verified: sizes are computed, names and licence are from memory."
+NOT_VERIFIED = "Not verified: sizes are mostly computed, the licence is from memory."
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
 from models.errors import ModelsError
 from models.load.translation import bridged
-from models.pairs.catalogue import Pair, all_pairs, find
+from models.pairs.catalogue import Pair, all_pairs, find, named_in
 from models.pairs.installed import installed
 from models.pairs.own_drafters import own_drafters
 from models.size_text import size_text
@@ -143,6 +143,7 @@ def _facts(pair: Pair, chip: Chip | None) -> dict[str, Any]:
         "tokenizer_family": pair.family,
         "licence": pair.licence,
         "verified": pair.verified,
+        "named_in": named_in(pair.target) or None,
         "installed": installed(pair.spec),
         "fits": here.verdict,
         "why": here.why,

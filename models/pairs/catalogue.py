@@ -90,6 +90,11 @@ def near_repositories(repo: str) -> tuple[str, ...]:
     return tuple(known[near] for near in get_close_matches(repo.lower(), known, n=2, cutoff=0.7))
 
 
+def named_in(source: Source) -> str:
+    """Where the name of a repository of the catalogue stands; empty for other models."""
+    return str(_tables()["named_in"].get(source.repo, ""))
+
+
 def fitting_draft(target: Source) -> str | None:
     """The catalogue's draft for the target's tokenizer family, guessed from the target's name; None for the
     draft itself, in whatever quantization."""

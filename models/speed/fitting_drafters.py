@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft, named_in
 from models.pairs.drafter_kinds import MODEL, PARD
 from models.pairs.folder import check_folder, read_config
 from models.pairs.installed import draft_kind, find_folder, installed_bytes, is_installed
@@ -91,8 +91,8 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
             gain = Gain(expected.drafted, expected.drafted_range, expected.length)
             found = _with_gain(found, gain, expected.plain, f" at the middle of {of} published acceptances")
         licence = next((other.licence for other in all_pairs() if other.draft == draft), "")
-        place = "your own pair" if pair.own and draft == pair.draft else "the catalogue"
-        yield found if draft.is_local else replace(found, named_in=place, licence=licence)
+        source = "" if draft.is_local else named_in(draft) or "your own pair"
+        yield replace(found, named_in=source, licence="" if draft.is_local else licence)
 
 
 def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:

@@ -12,9 +12,10 @@ import pytest
 
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
-from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft
+from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft, named_in
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
+from models.pairs.published import all_published
 from models.pairs.resolve import resolve
 from models.paths import config_file, data_folder, hub_cache, own_pairs_file
 from models.speed.fit import fit
@@ -207,3 +208,9 @@ def test_the_catalogue_owns_to_what_was_not_verified() -> None:
 
 def test_control_characters_never_reach_a_message() -> None:
     assert str(ModelsError("a\x1b[2Jb\x07\n\u202ec")) == "a\\x1b[2Jb\\x07\n\\u202ec"
+
+
+def test_every_repository_that_is_offered_stands_in_a_source() -> None:
+    sources = {source for pair in all_pairs() if not pair.own for source in pair.spec.sources}
+    assert [str(source) for source in sources if not source.is_local and not named_in(source)] == []
+    assert [drafter.repo for drafter in all_published() if not drafter.source] == []
