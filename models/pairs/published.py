@@ -32,7 +32,8 @@ class Round:
 
     text: str
     source: str
-    temperature: float
+    temperature: float | None = None
+    """None: not published."""
     accepted: Sequence[float] = ()
     drafted: int = 0
     tokens: float = 0.0
@@ -61,6 +62,8 @@ class Published:
     copies: int = 0
     """Unused copies of the target's embedding or output matrix in its file."""
     licence: str = ""
+    original: bool = False
+    """Whether it is the target's original repository, of which only the MTP layer is kept."""
     rounds: Sequence[Round] = ()
 
 

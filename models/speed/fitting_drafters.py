@@ -13,6 +13,7 @@ from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft,
 from models.pairs.drafter_kinds import MODEL, PARD
 from models.pairs.folder import check_folder, read_config
 from models.pairs.installed import draft_kind, find_folder, installed_bytes, is_installed
+from models.pairs.original_mtp import taken_from
 from models.pairs.own_drafters import facts_of, own_drafters
 from models.pairs.pair import Source
 from models.pairs.published import Layout, Published, Round, published_for
@@ -24,6 +25,7 @@ from models.speed.roofline import Model, expect, format_bits, model_of, pass_sec
 NO_CHIP = "not predicted: no chip is named, and this machine is no Mac that we know"
 _NO_SHAPES = "not predicted: we do not know the models' layers or format"
 _NO_RATES = "not predicted: its training measured no acceptance, or it is of another kind than EAGLE-3"
+_ORIGINAL = "; only this layer is kept of the files that are downloaded, whose size is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +100,27 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
 def _published(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
     target = model_of(pair.target, pair.quantization)
     for drafter in published_for(pair.target):
+        here = _bytes_here(drafter, pair.target)
         found = FittingDrafter(
             drafter.kind,
             drafter.repo,
-            is_installed(Source(drafter.repo)),
-            installed_bytes(Source(drafter.repo)) or weight_bytes(drafter),
+            here is not None,
+            here or weight_bytes(drafter),
             why=_why_none(drafter, target) if chip else NO_CHIP,
             named_in=drafter.source,
             licence=drafter.licence,
         )
         if chip and target and (gain := predicted(drafter, target, chip)):
             found = _with_gain(found, gain, 1 / pass_seconds(target, chip), f": {_acceptances(drafter)}")
-        yield found
+        yield replace(found, why=found.why + _ORIGINAL) if drafter.original and here is None else found
+
+
+def _bytes_here(drafter: Published, target: Source) -> int | None:
+    """Bytes of an installed drafter, of an original those of the layer taken from it; None if not here."""
+    if not drafter.original:
+        return installed_bytes(Source(drafter.repo))
+    taken = taken_from(target, Source(drafter.repo))
+    return check_folder(taken) if taken else None
 
 
 def _own(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
@@ -137,9 +148,10 @@ def _with_gain(found: FittingDrafter, gain: Gain, plain: float, why: str) -> Fit
 def _acceptances(drafter: Published) -> str:
     """`accepted on MT-Bench, at temperature 0 (vLLM, test_acceptance_length.py)`."""
     texts = ", ".join(dict.fromkeys(each.text for each in drafter.rounds))
-    heat = " and ".join(dict.fromkeys(f"{each.temperature:g}" for each in drafter.rounds))
+    known = dict.fromkeys(each.temperature for each in drafter.rounds if each.temperature is not None)
+    heat = " and ".join(f"{each:g}" for each in known)
     sources = ", ".join(dict.fromkeys(each.source for each in drafter.rounds))
-    return f"accepted on {texts}, at temperature {heat} ({sources})"
+    return f"accepted on {texts}{heat and f', at temperature {heat}'} ({sources})"
 
 
 def _why_none(drafter: Published, target: Model | None) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from models.pairs.catalogue import find
 from models.pairs.installed import repository_folder
+from models.pairs.own_drafters import own_place
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 from models.speed.chips import find_chip
@@ -108,18 +109,45 @@ def test_a_head_in_the_place_of_a_draft_model_is_listed_once_by_its_kind_and_pre
         assert expected and expected.length is None and expected.drafted == expected.plain
 
 
-def test_a_draft_of_ones_own_is_not_said_to_be_named_in_the_catalogue() -> None:
+def test_a_draft_of_ones_own_is_not_said_to_be_named_elsewhere() -> None:
     own = replace(find("qwen3-8b"), name="mine", draft=Source("org/draft"), own=True)
     named = {each.source: each.named_in for each in fitting_drafters(own, None)}
-    assert named["org/draft"] == "your own pair" and named[str(find("qwen3-8b").draft)] == "the catalogue"
+    assert named["org/draft"] == "your own pair" and "Rapid-MLX" in named[str(find("qwen3-8b").draft)]
 
 
 def test_without_a_chip_nothing_is_predicted_and_blocks_come_before_layers_and_heads() -> None:
     ranked = fitting_drafters(find("qwen3.8-27b"), None)
-    assert [drafter.kind for drafter in ranked] == ["dspark", "dflash2", "mtp"]
+    assert [drafter.kind for drafter in ranked] == ["dspark", "dflash2", "mtp", "mtp"]
     assert all(drafter.gain is None and "no chip" in drafter.why for drafter in ranked)
-    assert [drafter.licence for drafter in ranked[1:]] == ["Apache-2.0", ""], "only where a source says one"
+    assert [drafter.licence for drafter in ranked[1:3]] == ["Apache-2.0", ""], "only where a source says one"
     assert all(drafter.named_in and not drafter.here for drafter in ranked)
     pulled_block(repo := "RedHatAI/Qwen3-8B-speculator.eagle3")
     eagles = [each.source for each in fitting_drafters(find("qwen3-8b"), None) if each.kind == "eagle"]
     assert eagles[0] == repo and len(eagles) > 1, "of a kind, those that are here come first"
+
+
+def test_a_target_s_own_mtp_layer_is_offered_from_its_original_repository_until_it_is_here() -> None:
+    pair, chip, repo = find("qwen3.6-27b"), find_chip("M4 Pro"), "Qwen/Qwen3.6-27B"
+    layer = fitting_drafters(pair, chip)[0]
+    assert (layer.kind, layer.source, layer.here, layer.licence) == ("mtp", repo, False, "Apache-2.0")
+    # `fc` and one layer with an output gate, two bytes each.
+    assert layer.bytes == 2 * 5120 * (2 * 5120 + (3 * 24 + 2 * 4) * 256 + 3 * 17408)
+    assert layer.gain and layer.gain > 1.5 and layer.why.endswith("downloaded, whose size is not known")
+
+    pulled_block(repo)  # the original itself drafts nothing
+    assert not fitting_drafters(pair, chip)[0].here
+    folder = own_place(pair.target, "mtp")
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "qwen3_5_mtp", "mlx_spec": {"from": repo}}))
+    (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
+    taken = fitting_drafters(pair, chip)
+    assert [each.source for each in taken].count(repo) == 1, "listed once"
+    assert (taken[0].source, taken[0].here, taken[0].bytes) == (repo, True, 10_537_984)
+    assert taken[0].why.endswith("(Blaizzy/mlx-vlm#1167)")
+
+
+def test_an_acceptance_of_an_unpublished_temperature_names_none() -> None:
+    (layer,) = (
+        d for d in fitting_drafters(find("qwen3.5-9b"), find_chip("M4")) if d.source == "Qwen/Qwen3.5-9B"
+    )
+    assert "accepted on unnamed prompts (raullenchai/Rapid-MLX#2175)" in layer.why
