@@ -7,10 +7,10 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.named_file import writing
@@ -24,7 +24,7 @@ LARGEST = 2**30
 class BatchRequest(BaseModel, frozen=True):
     """A line of the input file."""
 
-    custom_id: str
+    custom_id: Annotated[str, Field(min_length=1)]
     method: Literal["POST"]
     url: Literal["/v1/chat/completions", "/v1/completions", "/v1/responses"]
     body: dict[str, Any]

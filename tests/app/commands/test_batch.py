@@ -215,6 +215,7 @@ def test_a_request_that_the_server_fails_at_is_named_and_the_others_are_answered
         ("no json", "Line 2 of .* is not a batch request"),
         ('{"custom_id": "x", "method": "POST", "url": "/v1/chat/completions"}', "body: Field required"),
         (json.dumps(request(1, "x") | {"url": "/v1/embeddings"}), "Line 2 .* url: "),
+        (json.dumps(request(1, "x") | {"custom_id": ""}), "Line 2 .* custom_id: .* at least 1 character"),
         (json.dumps(request(0, "x")), "Line 2 .* repeats an earlier custom_id: r0"),
     ],
 )
