@@ -28,7 +28,9 @@ keys 0.73 to 0.79 and 1.73 to 1.79, of the others 0.04 to 0.39 and 0.87 to 1.21.
 not tell: the last one is 1.25 to 2.58 less 1, and 2.25 whole."""
 _WHOLE = 0.8
 """The least mean of all four, if they are whole."""
-_ROOTS = re.compile(r"^(?:.*\b(?P<qwen>mtp)\.|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$")
+_ROOTS = re.compile(
+    r"^(?:.*\b(?P<qwen>mtp)\.(?!layers\.[1-9])|mtp_layers\.0\.|model\.layers\.(?P<place>\d+)\.)(?P<own>.*)$"
+)
 _NAMES = {
     # of speculators
     "input_proj": "fc", "final_layernorm": "norm", "hidden_layernorm": "pre_fc_norm_hidden",

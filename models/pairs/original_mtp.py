@@ -22,7 +22,7 @@ WEIGHTS = "model.safetensors"
 COPIES = ("embed_tokens", "shared_head.head", "lm_head")
 """Prefixes of copies of the target's tensors in an MTP layer."""
 _SIZES = ("hidden_size", "num_hidden_layers", "vocab_size")
-_NAME = re.compile(r"(?:^|\.)mtp\.(?P<qwen>.+)|^model\.layers\.(?P<place>\d+)\.(?P<own>.+)")
+_NAME = re.compile(r"(?:^|\.)mtp\.(?!layers\.[1-9])(?P<qwen>.+)|^model\.layers\.(?P<place>\d+)\.(?P<own>.+)")
 
 
 def is_same_model(config: Config, target: Config) -> bool:
@@ -34,12 +34,12 @@ def is_same_model(config: Config, target: Config) -> bool:
 
 
 def mtp_tensors(names: Iterable[str], config: Config) -> list[str]:
-    """The MTP tensors among `names`, without copies of the target's: Qwen's are named `mtp.`, others are
-    layers after the target's last one."""
+    """The tensors of the first MTP layer among `names`, without copies of the target's: Qwen's are named
+    `mtp.`, others' are the layer after the target's last one. Further layers are not read."""
     layers, found = int(text_settings(config).get("num_hidden_layers", 0)), []
     for name in names:
         match = _NAME.search(name)
-        behind = match and (match["qwen"] or int(match["place"]) >= layers)
+        behind = match and (match["qwen"] or int(match["place"]) == layers)
         if match and behind and not (match["own"] or "").startswith(COPIES):
             found.append(name)
     return found

@@ -105,6 +105,11 @@ def two_layers(weights: Weights, kind: str) -> Weights:
     return glm(weights, kind) | {"model.layers.93.eh_proj.weight": mx.ones((4, 4))}
 
 
+def two_of_qwen(weights: Weights, kind: str) -> Weights:
+    """As `two_layers`."""
+    return original(weights, kind) | {"mtp.layers.1.input_layernorm.weight": mx.ones((4,))}
+
+
 PARTS = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -143,6 +148,7 @@ def publish(
     ("kind", "packaging", "experts"),
     [
         ("qwen3_5", original, None),
+        ("qwen3_5", two_of_qwen, None),
         ("qwen3_5", vision, None),
         ("qwen3_5", mlx_vlm, None),
         ("qwen3_5", speculators, None),
