@@ -11,7 +11,17 @@ from mlx_lm.models.qwen3 import ModelArgs
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
-from models.load.heads import SPECULATORS, Config, Weights, layer_args, layer_of, size, softcap, take_tokens
+from models.load.heads import (
+    SPECULATORS,
+    Config,
+    Weights,
+    check_rope,
+    layer_args,
+    layer_of,
+    number,
+    size,
+    take_tokens,
+)
 from models.pairs.drafter_kinds import DSPARK, config_kind
 
 CODEBOOK = "candidate_selector.predecessor_codebook.weight"
@@ -34,7 +44,7 @@ def dflash_head(config: Config, weights: Weights, target: Any) -> DFlashHead:
     if GEMMA not in (config.get("architectures") or ()):
         return DFlashHead(_shape(config, weights, len(target.layers)), target)
     own_values = "layers.0.self_attn.v_proj.weight" in weights
-    rope = config["rope_parameters"]["full_attention"]
+    check_rope(rope := config["rope_parameters"]["full_attention"])
     wide = {"head_dim": size(config, "global_head_dim")}
     if not own_values:
         wide["num_key_value_heads"] = size(config, "num_global_key_value_heads")
@@ -70,7 +80,7 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         *_dflash2(flat, weights),
         "lm_head.weight" in weights,
         float(flat.get("output_multiplier", 1.0)),
-        softcap(flat),
+        number(flat, "final_logit_softcapping"),
         float(flat.get("input_embedding_scale", 1.0)),
         SPECULATORS in config,
         flat.get("rope_is_neox_style") is False,

@@ -184,7 +184,7 @@ def layer_args(config: Config) -> dict[str, Any]:
         "num_key_value_heads": config.get("num_key_value_heads") or heads,
         "head_dim": config.get("head_dim") or named["hidden_size"] // heads,
         "max_position_embeddings": config.get("max_position_embeddings"),
-        "rope_theta": config.get("rope_theta") or 10000.0,
+        "rope_theta": number(config, "rope_theta") or 10000.0,
         "rope_scaling": config.get("rope_scaling"),
     }
 
@@ -196,11 +196,17 @@ def size(config: Config, name: str, least: int = 1) -> int:
     return value
 
 
-def softcap(config: Config) -> float | None:
-    """The soft cap of logits, if any; ValueError if it is not a positive number."""
-    value = config.get("final_logit_softcapping")
+def check_rope(rope: Config) -> None:
+    """Raise ValueError for a setting that mlx-lm would use as a number in the first draft."""
+    for name in ("rope_theta", "partial_rotary_factor"):
+        number(rope, name)
+
+
+def number(config: Config, name: str) -> float | None:
+    """A positive number, if any; ValueError if it is anything else."""
+    value = config.get(name)
     if value is not None and (type(value) not in (int, float) or not value > 0):
-        raise ValueError(f"its final_logit_softcapping is {value!r}")
+        raise ValueError(f"its {name} is {value!r}")
     return value
 
 

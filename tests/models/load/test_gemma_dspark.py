@@ -170,6 +170,7 @@ def test_a_trained_one_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_pa
 def test_heads_of_other_models_and_damaged_ones_are_refused_by_name(tmp_path: Path) -> None:
     for changes, message in (
         ({"global_head_dim": None}, "its global_head_dim is None"),
+        ({"rope_parameters": {"full_attention": ROPE | {"rope_theta": "1e6"}}}, "its rope_theta is .1e6."),
         ({"num_global_key_value_heads": None}, "its num_global_key_value_heads is None"),
         ({"architectures": ["Qwen3DSparkModel"]}, "does not match its config.json"),
     ):

@@ -85,6 +85,7 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
     ("head", config(eagle_config={TAPS: [0]}), BrokenFiles, "fc.weight"),
     ("head", config(eagle_config={TAPS: [0, 2]}), BadChoice, "reads layer 2, and the target has 2 layers"),
     ("head", config(quantization=8), BadChoice, "quantization that is no object: 8"),
+    ("head", config(rope_theta="10000"), BrokenFiles, "its rope_theta is '10000'"),
     ("head", config(rope_scaling={"rope_type": "odd"}), BrokenFiles, "odd"),
     ("few", config(layers=[0, 7]), BadChoice, "A drafter keeps layers [0, 7] of a target that has 2"),
     ("few", config(layers=[]), BadChoice, "A drafter keeps layers [] of a target"),
