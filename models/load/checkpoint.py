@@ -19,7 +19,7 @@ from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, i
 from models.load.configuration import rope_settings
 from models.load.gguf import unpack
 from models.load.ranks import split
-from models.load.tokenizers import LOCAL_ONLY, tokenizer_trouble
+from models.load.tokenizers import settings, tokenizer_trouble
 from models.pairs.folder import bytes_by_dtype, check_config, read_config
 
 KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
@@ -98,7 +98,7 @@ class Checkpoint:
         if odd := [end for end in given if type(end) is not int]:
             raise BrokenFiles(f"The end token in {self.path} is {odd[0]!r}, which is no id. Fetch it again.")
         try:
-            return load_tokenizer(self.folder, LOCAL_ONLY, eos_token_ids=ends)
+            return load_tokenizer(self.folder, settings(self.folder), eos_token_ids=ends)
         except Exception as error:
             raise tokenizer_trouble(self.path, error) from error
 

@@ -15,7 +15,6 @@ from typing import Any
 from models.errors import BadChoice, BrokenFiles, ModelsError, reason_of
 from models.pairs.folder import read_json
 
-LOCAL_ONLY = {"trust_remote_code": False, "local_files_only": True}
 PROBES = (
     "The quick brown fox jumps over the lazy dog. Don't panic, it's only 42!",
     "Größe, naïve café, œuvre, Łódź, ñandú, İstanbul, Þórr",
@@ -35,6 +34,15 @@ _CHUNK = 40
 _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space", "auto_map")
 
 
+def settings(folder: Path) -> dict[str, Any]:
+    """How transformers reads a folder's tokenizer: without network and code, without a limit of its own
+    (config.json has one), and where its files have no chat template, with that of an older file."""
+    given = {"trust_remote_code": False, "local_files_only": True, "model_max_length": None}
+    own, older = (read_json(folder / name) or {} for name in ("tokenizer_config.json", "chat_template.json"))
+    has_own = own.get("chat_template") or (folder / "chat_template.jinja").exists()
+    return given if has_own else given | {k: older[k] for k in ("chat_template",) if k in older}
+
+
 def read_tokenizer(folder: Path) -> Any:
     """Hugging Face's tokenizer, without network and without running the repository's code.
 
@@ -43,7 +51,7 @@ def read_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY)
+        return AutoTokenizer.from_pretrained(folder, **settings(folder))
     except Exception as error:
         raise tokenizer_trouble(folder, error) from error
 
