@@ -95,7 +95,7 @@ def drafter_row(drafter: FittingDrafter) -> str:
     if drafter.accepted is not None:
         known.append(f"first token accepted {drafter.accepted:.0%}")
     if not drafter.here:
-        known.append(f"not here yet, named in {drafter.named_in}" if drafter.named_in else "not here yet")
+        known.append(f"not here yet, named in {drafter.named_in}" if drafter.named_in else "gone")
     return one_line(f"{drafter.kind}: {' · '.join(known)}")
 
 

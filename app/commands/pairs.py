@@ -110,7 +110,7 @@ def _may_draft(pair: Pair, ranked: Sequence[FittingDrafter]) -> Iterator[str]:
         if drafter.named_in:
             licence = f"; licence: {drafter.licence}" if drafter.licence else "; licence not known"
         yield f"   {one_line(speed + drafter.why + licence)}"
-        yield f"   {one_line(_pull_command(pair, drafter) or 'here')}"
+        yield f"   {one_line(_pull_command(pair, drafter) or ('here' if drafter.here else 'gone'))}"
     yield f"{len(ranked) + 1}. {NO_FILES}"
     if any(drafter.named_in and not drafter.here for drafter in ranked):
         yield NOT_FETCHED

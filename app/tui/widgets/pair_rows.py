@@ -50,7 +50,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     """A pair's row, muted if the pair does not fit."""
     pair = facts.pair
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
-    size = size_text(pair.download_bytes) if pair.download_bytes else "here"
+    size = size_text(pair.download_bytes) if pair.download_bytes else "here" if facts.installed else "gone"
     if width < WIDE:
         text = f"{column(pair.name, 17)} {size:>7} {SHORT_STATES.get(state, state)}"
         return Content.styled(text, style)

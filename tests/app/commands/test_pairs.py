@@ -79,3 +79,10 @@ def test_below_the_list_is_why_a_pair_does_not_fit_and_only_that(
     out = run("pairs").out
     assert "\nqwen3-8b: does not fit, needs about 6.3 GB of memory" in out and "\nbuiltin: " not in out
     assert out.splitlines()[-1].startswith("* Not verified")
+
+
+def test_an_own_draft_whose_folder_is_gone_is_not_here(tmp_path: Path, run: Cli) -> None:
+    add_own(replace(find("qwen3-8b"), name="mine", draft=Source(str(tmp_path / "deleted")), own=True))
+    lines = run("pairs show mine --chip", "M4 Pro").out.splitlines()
+    place = next(i for i, line in enumerate(lines) if "model: deleted" in line)
+    assert lines[place].endswith("· gone") and lines[place + 2] == "   gone"

@@ -146,6 +146,13 @@ def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source()
     assert "not measured" in details(facts) and " to " in details(facts)
 
 
+@pytest.mark.parametrize("width", [40, 120])
+def test_a_pair_of_folders_that_are_gone_is_not_here(width: int) -> None:
+    own = replace(find("qwen3-8b"), download_bytes=0, own=True)
+    for there, word in ((True, " here"), (False, " gone")):
+        assert word in str(row(Facts(own, there), "fits", width=width, predicts=False))
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_wide_name_moves_no_column(width: int) -> None:
     pair = find("qwen3-8b")
