@@ -14,7 +14,14 @@ from typing import Any
 
 from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
-from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
+from models.pairs.drafter_kinds import (
+    DRAFT_MODELS,
+    LAYER_SKIP,
+    MODEL,
+    TOKENIZER_FILES,
+    check_kind,
+    config_kind,
+)
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
@@ -70,14 +77,16 @@ def check_folder(folder: Path) -> int:
     config = read_json(folder / "config.json")
     if config is None:
         raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
-    check_kind(config, str(folder), os.listdir(folder))
-    if config_kind(config) not in DRAFT_MODELS:
-        _check_values(config, str(folder))
-        return sum(map(check_safetensors, weight_files(folder)))
-    check_config(config, str(folder))
-    for name in READ_AT_LOAD:
+    check_settings(config, str(folder), os.listdir(folder))
+    for name in READ_AT_LOAD if config_kind(config) in DRAFT_MODELS else ():
         check_json_file(folder / name)
-    return sum(check_safetensors(path) for path in weight_files(folder))
+    return sum(map(check_safetensors, weight_files(folder)))
+
+
+def check_settings(config: dict[str, Any], where: str, files: Iterable[str] = TOKENIZER_FILES) -> None:
+    """Raise BadChoice for a config.json of a model or drafter that cannot be loaded; as `check_kind`."""
+    check_kind(config, where, files)
+    (check_config if config_kind(config) in DRAFT_MODELS else _check_values)(config, where)
 
 
 def drafter_source(text: str) -> Source:

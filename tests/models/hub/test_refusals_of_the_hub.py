@@ -1,5 +1,6 @@
 """Errors of the Hub, and a Hub that cannot be reached: reported with what to do."""
 
+import json
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,11 @@ from typing import Any
 import pytest
 from httpx2 import ReadTimeout
 
-from models.errors import BadSource, MachineTrouble
+from models.errors import BadChoice, BadSource, MachineTrouble
 from models.hub import download_child
 from models.hub.download_child import Job
 from models.hub.endpoint import endpoint
-from models.pairs.installed import installed
+from models.pairs.installed import installed, installed_folder
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import HubServer
@@ -171,3 +172,22 @@ def test_a_password_in_the_endpoint_is_not_shown(home: Path, monkeypatch: pytest
     with pytest.raises(MachineTrouble, match=r"No connection to http://\*\*\*@127\.0\.0\.1:9") as raised:
         last()
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantized by bitsandbytes"),
+        ({"speculators_model_type": "eagle"}, "family EAGLE-1, which this version cannot load"),
+    ],
+)
+def test_a_repository_that_was_refused_is_refused_again_and_no_pull_is_said_to_help(
+    hub: HubServer, config: dict[str, Any], message: str
+) -> None:
+    files = hub.models["org/draft"].files
+    files["config.json"] = json.dumps(json.loads(files["config.json"]) | config).encode()
+    for _ in range(2):
+        with pytest.raises(BadChoice, match=f"org/draft .*{message}"):
+            last()
+    with pytest.raises(BadChoice, match=f"org/draft .*{message}"):
+        installed_folder(Source("org/draft"), SPEC)
