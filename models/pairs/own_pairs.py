@@ -75,7 +75,7 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
         name=spec.name,
         target=spec.target,
         draft=spec.draft,
-        quantization=_format(configs[0]) if configs[0] else "GGUF",
+        quantization=_format(configs[0], Path(spec.target.repo).stem),
         download_bytes=download,
         memory_bytes=sum(weights) + caches + _ACTIVATION_BYTES,
         family=next(families, ""),
@@ -86,8 +86,12 @@ def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:
     )
 
 
-def _format(config: dict[str, Any]) -> str:
-    """`4-bit`, `bf16`: from MLX's own entry, or that of another method, which has the bits in its name."""
+def _format(config: dict[str, Any], name: str) -> str:
+    """`4-bit`, `bf16`: from MLX's own entry, or that of another method, which has the bits in its name; of a
+    GGUF file from its name, else `GGUF`."""
+    if not config:
+        kind = re.search(r"(?:^|[-._])(?:i?q|b?f)(\d+)(?=[-._]|$)", name, re.IGNORECASE)
+        return "GGUF" if kind is None else "bf16" if kind[1] == "16" else f"{kind[1]}-bit"
     found = config.get("quantization") or config.get("quantization_config") or {}
     bits = re.search(r"\d+", f"{found.get('bits')} {found.get('quant_method')} {found.get('format')}")
     return f"{bits[0]}-bit" if bits else "bf16"

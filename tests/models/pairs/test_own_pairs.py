@@ -60,6 +60,23 @@ def test_the_format_is_the_target_s_by_whatever_method(
     assert describe_own(PairSpec("mine", Source(str(target)), None), [0]).quantization == wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("SmolLM2-135M-Instruct.Q4_1", "4-bit"),
+        ("qwen3-8b-q8_0", "8-bit"),
+        ("x-UD-IQ3_XXS", "3-bit"),
+        ("gemma-3-270m-it-BF16", "bf16"),
+        ("f16", "bf16"),
+        ("Qwen3-8B", "GGUF"),
+    ],
+)
+def test_the_format_of_a_gguf_file_is_that_of_its_name(home: Path, name: str, wanted: str) -> None:
+    file = home / f"{name}.gguf"
+    file.write_bytes(b"GGUF")
+    assert describe_own(PairSpec("mine", Source(str(file)), None), [0]).quantization == wanted
+
+
 def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:
     pairs = [replace(all_pairs()[1], name=f"mine-{number}", own=True) for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
