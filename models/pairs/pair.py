@@ -11,6 +11,7 @@ from models.errors import BadSource
 BITS = (2, 3, 4, 5, 6, 8, 16)
 """Allowed bits per weight of heads."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_PAGE = re.compile(r"https?://(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)(?:/tree/([^/?#]+))?/?")
 _REPOSITORY = re.compile(r"\w([\w.-]*\w)?/\w([\w.-]*\w)?", re.ASCII)
 
 
@@ -80,7 +81,10 @@ def check_bits(bits: int | None) -> int | None:
 
 
 def read_source(text: str) -> Source:
-    """Parse what the user typed: `org/name`, `org/name@revision`, a folder or a GGUF file; else BadSource."""
+    """Parse what the user typed: `org/name`, `org/name@revision`, the address of a page on the Hub, a folder or
+    a GGUF file; else BadSource."""
+    if page := _PAGE.fullmatch(text):
+        text = "@".join(part for part in page.groups() if part not in (None, "main"))
     path = os.path.expanduser(text)
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
         return Source(os.path.realpath(path))

@@ -132,6 +132,22 @@ def test_what_is_no_source_is_refused(text: str, message: str) -> None:
         read_source(text)
 
 
+@pytest.mark.parametrize("host", ["https://huggingface.co", "http://hf.co"])
+def test_the_address_of_a_page_on_the_hub_names_its_repository(host: str) -> None:
+    for end in ("", "/", "/tree/main"):
+        assert read_source(f"{host}/org/name{end}") == Source("org/name")
+    assert read_source(f"{host}/org/name/tree/v1") == Source("org/name", "v1")
+    assert resolve(target=f"{host}/org/name", draft=f"{host}/org/draft").sources[1] == Source("org/draft")
+    for other in (
+        f"{host}/org",
+        f"{host}/org/name/discussions",
+        f"{host}/org/na me",
+        "https://example.org/a/b",
+    ):
+        with pytest.raises(BadSource):
+            read_source(other)
+
+
 def test_a_revision_may_be_a_pull_request() -> None:
     assert read_source("org/name@refs/pr/3") == Source("org/name", "refs/pr/3")
 
