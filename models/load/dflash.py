@@ -11,17 +11,7 @@ from mlx_lm.models.qwen3 import ModelArgs
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
 from mlx_spec.drafters.gemma_block import GemmaBlockLayer
-from models.load.heads import (
-    SPECULATORS,
-    Config,
-    Weights,
-    check_rope,
-    layer_args,
-    layer_of,
-    number,
-    size,
-    take_tokens,
-)
+from models.load.heads import SPECULATORS, Config, Weights, layer_args, layer_of, number, size, take_tokens
 from models.pairs.drafter_kinds import DSPARK, config_kind
 
 CODEBOOK = "candidate_selector.predecessor_codebook.weight"
@@ -44,7 +34,8 @@ def dflash_head(config: Config, weights: Weights, target: Any) -> DFlashHead:
     if GEMMA not in (config.get("architectures") or ()):
         return DFlashHead(_shape(config, weights, len(target.layers)), target)
     own_values = "layers.0.self_attn.v_proj.weight" in weights
-    check_rope(rope := config["rope_parameters"]["full_attention"])
+    rope = config["rope_parameters"]["full_attention"]
+    number(rope, "rope_theta")  # or the first draft fails
     wide = {"head_dim": size(config, "global_head_dim")}
     if not own_values:
         wide["num_key_value_heads"] = size(config, "num_global_key_value_heads")

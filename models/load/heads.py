@@ -196,12 +196,6 @@ def size(config: Config, name: str, least: int = 1) -> int:
     return value
 
 
-def check_rope(rope: Config) -> None:
-    """Raise ValueError for a setting that mlx-lm would use as a number in the first draft."""
-    for name in ("rope_theta", "partial_rotary_factor"):
-        number(rope, name)
-
-
 def number(config: Config, name: str) -> float | None:
     """A positive number, if any; ValueError if it is anything else."""
     value = config.get(name)

@@ -14,14 +14,7 @@ from typing import Any
 
 from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
-from models.pairs.drafter_kinds import (
-    DRAFT_MODELS,
-    LAYER_SKIP,
-    MODEL,
-    TOKENIZER_FILES,
-    check_kind,
-    config_kind,
-)
+from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
@@ -83,7 +76,7 @@ def check_folder(folder: Path) -> int:
     return sum(map(check_safetensors, weight_files(folder)))
 
 
-def check_settings(config: dict[str, Any], where: str, files: Iterable[str] = TOKENIZER_FILES) -> None:
+def check_settings(config: dict[str, Any], where: str, files: Iterable[str]) -> None:
     """Raise BadChoice for a config.json of a model or drafter that cannot be loaded; as `check_kind`."""
     check_kind(config, where, files)
     (check_config if config_kind(config) in DRAFT_MODELS else _check_values)(config, where)

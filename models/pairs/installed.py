@@ -7,7 +7,7 @@ from shlex import quote
 
 from models.errors import BrokenFiles, ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
-from models.pairs.drafter_kinds import MODEL
+from models.pairs.drafter_kinds import MODEL, TOKENIZER_FILES
 from models.pairs.folder import check_folder, check_settings, folder_kind, read_config
 from models.pairs.original_mtp import MTP, is_original, taken_from
 from models.pairs.pair import PairSpec, Source
@@ -59,7 +59,9 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
         if source.is_local:
             raise
         if not isinstance(error, BrokenFiles) and (config := read_config(folder)):
-            check_settings(config, str(source))  # refused by name: another pull would bring the same
+            check_settings(
+                config, str(source), TOKENIZER_FILES
+            )  # refused by name: another pull would bring the same
         raise NotInstalled(
             f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
         ) from error

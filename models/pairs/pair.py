@@ -81,8 +81,8 @@ def check_bits(bits: int | None) -> int | None:
 
 
 def read_source(text: str) -> Source:
-    """Parse what the user typed: `org/name`, `org/name@revision`, the address of a page on the Hub, a folder or
-    a GGUF file; else BadSource."""
+    """Parse what the user typed: `org/name`, `org/name@revision`, the page of either, a folder or a GGUF
+    file; else BadSource."""
     if page := _PAGE.fullmatch(text):
         text = "@".join(part for part in page.groups() if part not in (None, "main"))
     path = os.path.expanduser(text)

@@ -175,7 +175,6 @@ def test_assistants_of_other_targets_and_damaged_ones_are_refused_by_name(tmp_pa
         ({"final_logit_softcapping": "30"}, "its final_logit_softcapping is '30'"),
         ({"sliding_window": "all"}, "its sliding_window is 'all'"),
         ({"rope_parameters": {FULL: {"rope_theta": "1e6"}}}, "its rope_theta is '1e6'"),
-        ({"rope_parameters": {FULL: {"partial_rotary_factor": []}}}, r"its partial_rotary_factor is \[\]"),
     ):
         with pytest.raises(BrokenFiles, match=message):
             LOADERS["assistant"](edit_config(folder, text_config=inner | odd), target(), {})
