@@ -110,10 +110,7 @@ def hub_facts(found: FoundModel, machine: Machine, chip: Chip | None) -> Facts:
         quantization=f"{bits[1]}-bit" if bits else "bf16",
         download_bytes=found.bytes,
         memory_bytes=found.bytes + WORKING_BYTES,
-        family="",
         licence=found.licence,
-        good_for="",
-        verified=False,
     )
     fits = fit(pair, machine) if found.bytes else None
     return Facts(pair, False, fit=fits, drafters=tuple(fitting_drafters(pair, chip)))

@@ -40,9 +40,7 @@ def explain(error: BaseException, source: Source) -> ModelsError:
 def _explain_one(error: BaseException, source: Source) -> str:
     """The message for one error of the chain; empty if it explains nothing."""
     if isinstance(error, OfflineModeIsEnabled):
-        return (
-            f"{source} is not (all) on this machine, and offline mode is on. Unset HF_HUB_OFFLINE to pull it."
-        )
+        return f"{source} is not (all) on this machine, and offline mode is on. Unset HF_HUB_OFFLINE to pull."
     if isinstance(error, ConnectError):
         return f"No connection to {endpoint()}. Check the network, or HF_ENDPOINT."
     if isinstance(error, TimeoutException):
@@ -82,9 +80,7 @@ def _refusal(error: HfHubHTTPError, source: Source, status: int) -> str:
         page = f"{endpoint()}/{source.repo}"
         if get_token():
             return f"{source.repo} is gated and your token has no access yet: accept its terms at {page}."
-        return (
-            f"{source.repo} is gated: accept its terms at {page}, then run `hf auth login` or set HF_TOKEN."
-        )
+        return f"{source.repo} is gated: accept its terms at {page}, then `hf auth login` or set HF_TOKEN."
     if status == 429:
         return "The Hub asks for fewer requests (error 429). Wait some minutes and pull again."
     host = error.response.url.host

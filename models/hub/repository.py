@@ -102,9 +102,7 @@ class Repository:
             check(self.folder)
         except BrokenFiles as error:
             if error.path is None:
-                raise BrokenFiles(
-                    f"The repository {self.source} is not whole: {error} Choose another."
-                ) from error
+                raise BrokenFiles(f"{self.source} is not whole: {error} Choose another.") from error
             _discard(error.path)
             raise BrokenFiles(
                 f"{error.path.name} of {self.source} arrived damaged and was deleted. Pull again."

@@ -26,15 +26,9 @@ def main() -> None:
 
 def _found(words: str) -> list[ModelInfo]:
     """One request: `HfApi.list_models` would retry for half a minute while the user waits."""
-    parameters = {
-        "search": words,
-        "filter": _LIBRARY,
-        "sort": "downloads",
-        "limit": _SHOWN,
-        "expand": _FIELDS,
-    }
+    query = {"search": words, "filter": _LIBRARY, "sort": "downloads", "limit": _SHOWN, "expand": _FIELDS}
     answer = get_session().get(
-        f"{constants.ENDPOINT}/api/models", params=parameters, headers=build_hf_headers(), timeout=_SECONDS
+        f"{constants.ENDPOINT}/api/models", params=query, headers=build_hf_headers(), timeout=_SECONDS
     )
     hf_raise_for_status(answer)
     return [ModelInfo(**fields) for fields in answer.json()]

@@ -49,13 +49,9 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
     projector, markov = flat.get("projector_type", "dflash"), weights.get("markov_head.markov_w1.weight")
     rank = int(flat.get("markov_rank") or 0) if markov is None else markov.shape[1]
     if projector not in ("dflash", "dspark"):
-        raise UnsupportedModel(
-            f"Its projector is of the type {projector}, which is not supported. Use another head."
-        )
+        raise UnsupportedModel(f"Its projector of the type {projector} is not supported. Use another head.")
     if rank and (kind := flat.get("markov_head_type", "vanilla")) != "vanilla":
-        raise UnsupportedModel(
-            f"Its markov_head is of the type {kind}, which is not supported. Use another head."
-        )
+        raise UnsupportedModel(f"Its markov_head of the type {kind} is not supported. Use another head.")
     vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
     windows, causal = _kinds(inner, flat, count)
     return DFlashShape(

@@ -12,15 +12,7 @@ from mlx_lm.models.llama import ModelArgs
 
 from mlx_spec import UnsupportedModel
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
-from models.load.heads import (
-    Config,
-    Weights,
-    layer_args,
-    layer_of,
-    llama_shape,
-    save_head,
-    take_tokens,
-)
+from models.load.heads import Config, Weights, layer_args, layer_of, llama_shape, save_head, take_tokens
 
 AUX = "eagle_aux_hidden_state_layer_ids"
 FIRST = "layers.0."
@@ -52,9 +44,7 @@ def eagle_head(config: Config, weights: Weights, target: Any) -> EagleHead:
         weights[in_head(name)] = weights.pop(name)
     weights.pop("embed_tokens.weight", None)  # a copy of the target's
     if config.get("embed_requires_grad"):
-        raise UnsupportedModel(
-            "It was trained with its own embeddings, which are not supported. Use another head."
-        )
+        raise UnsupportedModel("It has its own embeddings, which are not supported. Use another head.")
     shape = head_shape(config, weights, len(target.layers))
     if (count := shape.args.num_hidden_layers) != 1:
         raise UnsupportedModel(f"It has {count} layers; only heads of one are supported. Use another head.")

@@ -113,9 +113,7 @@ def unpack(path: Path, folder: Path, *, weights: bool = True) -> tuple[dict[str,
             ) from error
         if not isinstance(error, DAMAGE):
             raise
-        raise BrokenFiles(
-            f"{path} cannot be read as GGUF ({reason_of(error)}). Download it again."
-        ) from error
+        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.") from error
 
 
 def _unpack(path: Path, folder: Path, whole: bool) -> tuple[dict[str, mx.array], str]:
@@ -132,11 +130,7 @@ def _unpack(path: Path, folder: Path, whole: bool) -> tuple[dict[str, mx.array],
     (folder / "config.json").write_text(json.dumps(_config(file, architecture, layers)))
     if not whole:
         return {}, ""
-    arrays = {
-        f"{layer}.{leaf}": array
-        for name, layer in layers.items()
-        for leaf, array in file.tensor(name).items()
-    }
+    arrays = {f"{layer}.{leaf}": x for name, layer in layers.items() for leaf, x in file.tensor(name).items()}
     note = f"{path.name} has K-quants: {file.rounded} matrices are rounded." if file.rounded else ""
     return _as_mlx(arrays, architecture, file), note
 

@@ -16,7 +16,7 @@ import numpy as np
 from models.errors import BadChoice, BrokenFiles
 from models.load.gguf_numbers import KINDS
 
-LEAVES = "weight", "scales", "biases"
+LEAVES: tuple[str, ...] = "weight", "scales", "biases"
 """mlx-lm's names of a quantized matrix's arrays."""
 DAMAGE = OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError, struct.error
 """What files raise that are truncated, damaged or may not be read."""
@@ -96,9 +96,7 @@ class GgufFile:
         found = KINDS[kind]
         blocks = prod(shape) // found.weights
         content = np.frombuffer(self._take(blocks * found.size), np.uint8).reshape(blocks, found.size)
-        leaves: dict[str, mx.array] = dict(
-            zip(LEAVES, found.in_mlx(mx.array(content), shape[0]), strict=True)
-        )
+        leaves = dict(zip(LEAVES, found.in_mlx(mx.array(content), shape[0]), strict=True))
         mx.eval(leaves)  # or the bytes of all matrices would be in memory at once
         return leaves
 

@@ -50,9 +50,8 @@ def tokenizer_of(file: GgufFile) -> PreTrainedTokenizerFast:
         for name, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
         if f"tokenizer.ggml.{key}_token_id" in file
     }
-    if "bos_token" in special and file.get(
-        "tokenizer.ggml.add_bos_token", kind == "llama" or split in WHOLE_WORDS
-    ):
+    begins = file.get("tokenizer.ggml.add_bos_token", kind == "llama" or split in WHOLE_WORDS)
+    if begins and "bos_token" in special:
         bos = special["bos_token"]
         backend.post_processor = processors.TemplateProcessing(
             single=f"{bos} $A", pair=f"{bos} $A {bos} $B", special_tokens=[(bos, backend.token_to_id(bos))]

@@ -52,9 +52,7 @@ def mtp_head(config: Config, weights: Weights, target: Any) -> MtpHead:
     weights |= own
     inner = text_settings(layer_of(config))
     if inner.get("mtp_use_dedicated_embeddings"):
-        raise UnsupportedModel(
-            "This layer has its own embeddings, which are not supported. Use another drafter."
-        )
+        raise UnsupportedModel("It has its own embeddings, which are not supported. Use another drafter.")
     vocab, width = size(inner, "vocab_size"), size(inner, "hidden_size")
     return MtpHead(target, layer, vocab, width, eps, _kind(target) in _LATENT)
 

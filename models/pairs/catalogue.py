@@ -29,11 +29,11 @@ class Pair:
     download_bytes: int
     memory_bytes: int
     """Weights of both, caches at 4096 tokens, activations."""
-    family: str
+    family: str = ""
     """Tokenizer family: all its models encode text alike."""
-    licence: str
-    good_for: str
-    verified: bool
+    licence: str = ""
+    good_for: str = ""
+    verified: bool = False
     """False: the facts are computed or from memory, and screens say so."""
     own: bool = False
     """One of the user's own pairs (`models.pairs.own_pairs`)."""

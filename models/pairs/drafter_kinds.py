@@ -53,9 +53,7 @@ def check_kind(config: Config, where: str, files: Iterable[str]) -> None:
     nor a model with a tokenizer."""
     loads, kind = f"mlx-spec loads draft models and {', '.join(_SIGNS)}.", config_kind(config)
     if kind not in (MODEL, *_SIGNS):
-        raise BadChoice(
-            f"{where} holds a drafter of the family {kind}, which this version cannot load. {loads}"
-        )
+        raise BadChoice(f"{where} holds a drafter of the family {kind}, which cannot be loaded. {loads}")
     if kind in DRAFT_MODELS and TOKENIZER_FILES.isdisjoint(files):
         named = ", ".join(str(name) for name in (config.get("model_type"), *_architectures(config)) if name)
         raise BadSource(

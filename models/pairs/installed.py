@@ -58,10 +58,9 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     except ModelsError as error:
         if source.is_local:
             raise
+        # Refused by name: another pull would bring the same.
         if not isinstance(error, BrokenFiles) and (config := read_config(folder)):
-            check_settings(
-                config, str(source), TOKENIZER_FILES
-            )  # refused by name: another pull would bring the same
+            check_settings(config, str(source), TOKENIZER_FILES)
         raise NotInstalled(
             f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
         ) from error

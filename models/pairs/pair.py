@@ -89,20 +89,15 @@ def read_source(text: str) -> Source:
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
         return Source(os.path.realpath(path))
     if os.path.isfile(path):
-        raise BadSource(
-            f"{text} is a file; name a .gguf file, or the folder of config.json and model.safetensors."
-        )
+        raise BadSource(f"{text} is a file; name a .gguf file, or the folder of config.json and weights.")
     if path.lower().endswith(".gguf"):
         raise BadSource(f"There is no file {text}. Name a GGUF file or a folder here, or a Hub repository.")
     if text.startswith(("/", ".", "~")) or text.partition("@")[0].count("/") > 1 or "\\" in text:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, revision = text.partition("@")
-    if at and (
-        not revision or ".." in revision or revision.startswith("/")
-    ):  # git's rules: it becomes a path
-        raise BadSource(
-            f"{text} names no revision after the @. Name a branch, tag or commit, or leave it out."
-        )
+    # By git's rules: it becomes a path.
+    if at and (not revision or ".." in revision or revision.startswith("/")):
+        raise BadSource(f"{text} names no revision after the @. Name a branch, tag or commit, or none.")
     if not _is_repository(repo):
         raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
     return Source(repo, revision or None)

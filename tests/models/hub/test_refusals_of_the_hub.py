@@ -178,7 +178,7 @@ def test_a_password_in_the_endpoint_is_not_shown(home: Path, monkeypatch: pytest
     ("config", "message"),
     [
         ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantized by bitsandbytes"),
-        ({"speculators_model_type": "eagle"}, "family EAGLE-1, which this version cannot load"),
+        ({"speculators_model_type": "eagle"}, "family EAGLE-1, which cannot be loaded"),
     ],
 )
 def test_a_repository_that_was_refused_is_refused_again_and_no_pull_is_said_to_help(

@@ -221,7 +221,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
         (z_lab(final_logit_softcapping=0), BrokenFiles, "its final_logit_softcapping is 0"),
         (z_lab(num_hidden_layers=3), BrokenFiles, "Missing"),
         (spec_forge(), BrokenFiles, "markov_head.markov_w1.weight"),
-        (deep_spec(markov_head_type="gated"), UnsupportedModel, "markov_head is of the type gated"),
+        (deep_spec(markov_head_type="gated"), UnsupportedModel, "markov_head of the type gated"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):

@@ -21,7 +21,7 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
             {"tokenizer.json": None, "config.json": b'{"model_type": "mlp_speculator"}'},
             r"org/draft .* its config.json \(mlp_speculator\) tells no kind of drafter that needs none",
         ),
-        ({}, {"config.json": HYDRA}, "org/draft holds a drafter of the family hydra, which this version"),
+        ({}, {"config.json": HYDRA}, "org/draft holds a drafter of the family hydra, which cannot be loaded"),
         (
             {"tokenizer.json": b"{}"},
             {"tokenizer.json": b"{}"},
