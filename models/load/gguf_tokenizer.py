@@ -78,11 +78,6 @@ def _byte_level(described: Mapping[str, Any], split: str, pattern: str | None) -
     )
     backend.decoder = decoders.ByteLevel()
     kinds = zip(tokens, described.get("token_type", ()), strict=False)
-    backend.add_tokens(
-        [
-            AddedToken(token, normalized=False, special=kind == CONTROL)
-            for token, kind in kinds
-            if kind in (CONTROL, USER_DEFINED)
-        ]
-    )
+    found = [(token, kind) for token, kind in kinds if kind in (CONTROL, USER_DEFINED)]
+    backend.add_tokens([AddedToken(name, normalized=False, special=kind == CONTROL) for name, kind in found])
     return backend

@@ -152,12 +152,19 @@ def weight_files(folder: Path) -> list[Path]:
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
         raise _broken(folder / INDEX, "names no weight files")
     named = set(weight_map.values())
-    if missing := sorted(named - {path.name for path in files}):
+    if (missing := sorted(named - {path.name for path in files})) and not _are_all(files):
         count = f"{len(missing)} of {len(named)} weight files"
         raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
     if not files:
         raise BadChoice(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
     return files
+
+
+def _are_all(files: Iterable[Path]) -> bool:
+    """Whether their own names tell that none is missing: `model-00001-of-00002.safetensors`, ... An index may
+    be wrong: older versions of mlx-vlm leave the original's (Blaizzy/mlx-vlm#624)."""
+    counts = [re.fullmatch(r"model-\d+-of-0*(\d+)\.safetensors", file.name) for file in files]
+    return {count and count[1] for count in counts} == {str(len(counts))}
 
 
 def check_json_file(path: Path) -> None:

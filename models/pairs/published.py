@@ -27,8 +27,7 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Round:
     """A published acceptance. Either `accepted`: by position, the chance that all tokens up to it are
-    accepted; or for `drafted` tokens per round, the mean `tokens` of a round or the acceptance rate `rate`.
-    """
+    accepted; or for `drafted` tokens per round, the mean `tokens` of a round or the accepted share `rate`."""
 
     text: str
     source: str

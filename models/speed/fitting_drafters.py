@@ -12,7 +12,7 @@ from typing import Any
 from models.pairs.catalogue import BUILTIN_PAIR, Pair, all_pairs, fitting_draft, named_in
 from models.pairs.drafter_kinds import MODEL, PARD
 from models.pairs.folder import check_folder, read_config
-from models.pairs.installed import draft_kind, find_folder, installed_bytes, is_installed
+from models.pairs.installed import draft_kind, installed_bytes, is_installed
 from models.pairs.original_mtp import taken_from
 from models.pairs.own_drafters import facts_of, own_drafters
 from models.pairs.pair import Source
@@ -166,10 +166,8 @@ def _why_none(drafter: Published, target: Model | None) -> str:
 
 def _model_bytes(draft: Source, pair: Pair) -> int | None:
     """Bytes on disk if installed, else computed from its shape in the pair's format; None if unknown."""
-    if find_folder(draft):
-        return installed_bytes(draft)
     model = model_of(draft, pair.quantization)
-    return int(model.shape.parameters * 1e9 * model.bits / 8) if model else None
+    return installed_bytes(draft) or (int(model.shape.parameters * 1e9 * model.bits / 8) if model else None)
 
 
 def _head(config: Mapping[str, Any], accepted: Sequence[float]) -> Published | None:

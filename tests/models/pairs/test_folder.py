@@ -190,3 +190,21 @@ def test_the_methods_of_quantization_that_are_not_read_are_refused_unless_mlx_s_
     check_config(config | {"quantization": {"bits": 4}}, "it")
     with pytest.raises(BadChoice, match=f"it is quantized by {refused}, ") if refused else nullcontext():
         check_config(config, "it")
+
+
+def test_a_wrong_index_is_not_believed_where_the_numbers_of_the_files_tell_that_all_are_here(
+    folder: Path,
+) -> None:
+    """As mlx-vlm left them: three files, and the index of the original's ten."""
+    tensors: dict[str, mx.array] = mx.load(str(folder / "model.safetensors"))  # type: ignore[assignment]
+    names = sorted(tensors)
+    for place in range(3):
+        part = {name: tensors[name] for name in names[place::3]}
+        mx.save_safetensors(str(folder / f"model-0000{place + 1}-of-00003.safetensors"), part)
+    (folder / "model.safetensors").unlink()
+    (folder / INDEX).write_text('{"weight_map": {"a": "model-00001-of-00010.safetensors"}}')
+    assert check_folder(folder) == sum(tensor.nbytes for tensor in tensors.values())
+
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    with pytest.raises(BrokenFiles, match="1 of 1 weight files missing, first model-00001-of-00010"):
+        check_folder(folder)
