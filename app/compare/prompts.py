@@ -37,6 +37,7 @@ def _prompt(line: str, where: str) -> BenchPrompt:
         field = "".join(f', field "{name}"' for name in problem["loc"])
         message = problem["msg"].replace("line 1 column", "character")
         raise BadInput(f"{where}{field}: {message}.") from None
-    if not prompt.prompt.strip():
-        raise BadInput(f"{where}: the prompt is empty.")
+    for name, text in (("id", prompt.id), ("prompt", prompt.prompt)):
+        if not text.strip():
+            raise BadInput(f"{where}: the {name} is empty.")
     return prompt

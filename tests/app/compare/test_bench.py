@@ -78,6 +78,7 @@ def test_only_texts_that_should_be_the_same_and_are_no_near_tie_want_an_explanat
             'line 2, field "prompt": Input should be a valid str',
         ),
         ('{"id": "a", "category": "b", "prompt": " "}', "line 1: the prompt is empty"),
+        ('{"id": "", "category": "b", "prompt": "c"}', "line 1: the id is empty"),
         ('{"id": "a", "category": "b", "prompt": "c"}\n' * 2, "twice"),
         ('{"id": "a", "category": "b", "prompt": "hi \\ud800"}', "Invalid JSON"),
     ],
