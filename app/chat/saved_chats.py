@@ -191,7 +191,8 @@ class SavedChats:
         await self._put_back_unsent(found.id)
 
     async def preset(self, value: str) -> str:
-        verb, name = [*value.split(maxsplit=1), "", ""][:2]
+        verb, _, name = value.partition(" ")
+        name = name.strip()
         presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
         if value in ("", "save", "delete") and value not in presets:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"

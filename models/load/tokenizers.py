@@ -37,10 +37,12 @@ _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space",
 def settings(folder: Path) -> dict[str, Any]:
     """How transformers reads a folder's tokenizer: without network and code, without a limit of its own
     (config.json has one), and where its files have no chat template, with that of an older file."""
-    given = {"trust_remote_code": False, "local_files_only": True, "model_max_length": None}
+    given: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True, "model_max_length": None}
     own, older = (read_json(folder / name) or {} for name in ("tokenizer_config.json", "chat_template.json"))
-    has_own = own.get("chat_template") or (folder / "chat_template.jinja").exists()
-    return given if has_own else given | {k: older[k] for k in ("chat_template",) if k in older}
+    if "chat_template" in older and not own.get("chat_template"):
+        if not (folder / "chat_template.jinja").exists():
+            given["chat_template"] = older["chat_template"]
+    return given
 
 
 def read_tokenizer(folder: Path) -> Any:
