@@ -50,14 +50,13 @@ class Learnt:
     rounds: int
     make: Callable[[type[Any], Any], Drafter]
     guesses: Callable[[Any, list[int], int], tuple[np.ndarray, list[int]]]
-    close: float = 1e-4
 
     def engine(self, broken: type[Drafter] | None = None) -> Engine:
         return Engine(self.target(), [self.make(broken or self.kind, model(self))], context_limit=400)
 
     def is_right(self, one: Proposed) -> bool:
         """Whether a round drafted what it should."""
-        return one.is_near(*self.guesses(model(self), one.before, len(one.read.drafted)), self.close)
+        return one.is_near(*self.guesses(model(self), one.before, len(one.read.drafted)))
 
     def all_right(self, engine: Engine, ids: list[int] = PROMPT, **options: Any) -> bool:
         rounds = proposed(engine, ids, self.name, **options)
@@ -173,13 +172,12 @@ def plain(kind: type[Any], head: Any) -> Drafter:
 LEARNT = {
     each.name: each
     for each in (
-        # Each step reads the row before, with float32's rounding.
-        Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle, close=1e-3),
+        Learnt("eagle", EagleDrafter, heads.target, heads.trained, 60, plain, eagle),
         Learnt("medusa", MedusaDrafter, medusa_heads.target, medusa_heads.trained, 50, plain, medusa),
         Learnt("pard", PardDrafter, tiny_llama, learnt_pard, 25, lambda kind, draft: kind(draft, MASK), pard),
         Learnt(
             "assistant", AssistantDrafter, assistant_heads.target, assistant_heads.trained, 15, plain,
-            assistant_heads.by_hand, close=1e-3,
+            assistant_heads.by_hand,
         ),
         Learnt(
             "peagle", PEagleDrafter, heads.target, peagle_heads.trained, 60, plain,

@@ -31,15 +31,15 @@ class ByHand:
         self.embedding = np.array(embedding_of(target).weight)
         self.rows = np.array(output_layer_of(target).weight)
 
-    def draft(self, written: list[int], depth: int) -> np.ndarray:
-        """Logits, `[depth, vocab]`, each after the most likely token of the previous one."""
+    def draft(self, written: list[int], depth: int) -> tuple[np.ndarray, list[int]]:
+        """Logits, `[depth, vocab]`, each after the most likely token of the one before; and these tokens."""
         last = np.array(self.states_of(self.target, written[:-1]))[0]
         hidden, ids, logits = normed(last, self.norm, self.args.rms_norm_eps), written[1:], []
         for _ in range(depth):
             row = self._states(hidden, ids)[-1:]
             logits.append((row @ self.rows.T)[0])
             hidden, ids = np.concatenate([hidden, row]), [*ids, int(logits[-1].argmax())]
-        return np.stack(logits)
+        return np.stack(logits), ids[-depth:]
 
     def _states(self, hidden: np.ndarray, ids: list[int]) -> np.ndarray:
         w, eps, at = self.w, self.args.rms_norm_eps, "layers.0."

@@ -110,7 +110,7 @@ def test_queries_one_place_later_draft_something_else() -> None:
 
 
 def is_right(one: Proposed, head: AssistantHead) -> bool:
-    return one.is_near(*by_hand(head, one.before, len(one.read.drafted)), 1e-3)
+    return one.is_near(*by_hand(head, one.before, len(one.read.drafted)))
 
 
 def test_output_rows_of_its_own_and_a_quantized_file_are_read(tmp_path: Path) -> None:

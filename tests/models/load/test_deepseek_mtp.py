@@ -150,7 +150,7 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
     assert len({each.read.accepted for each in rounds}) >= 3, "acceptances of several kinds"
     engine.controller = Uneven([0, 2, 0, 0, 3, 1])  # type: ignore[assignment]
     for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=12)]:
-        assert np.allclose(each.logits, by_hand.draft(each.before, len(each.logits)), atol=1e-3)
+        assert each.is_near(*by_hand.draft(each.before, len(each.logits)), 1e-5)
 
 
 def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
