@@ -1,28 +1,20 @@
 """z-lab's DFlash on PyTorch: writes tiny checkpoints as it publishes them, and the logits it computes.
 
-Run by a Python with that package: `python of_dflash.py FOLDER`; the folder has ids, taps and embedding.
+Run by a Python with that package: `python of_dflash.py FOLDER` (`rounds.py`).
 """
 # pyright: reportMissingImports=false, reportCallIssue=false
 
-import sys
-from pathlib import Path
-
-import numpy as np
+import dflash.model as package
 import torch
-from dflash.model import DFlash2DraftModel, DFlashDraftModel
+from rounds import EMBEDDING, FOLDER, OUTPUT, VOCAB, WIDTH, answer, randomize
 from safetensors.torch import load_file, save_file
 from transformers import Qwen3Config
 
-FOLDER = Path(sys.argv[1])
-IDS, TAPS, EMBEDDING = (torch.from_numpy(np.load(FOLDER / f"{n}.npy")) for n in ("ids", "taps", "embedding"))
-VOCAB, WIDTH = EMBEDDING.shape
 MASK, BLOCK = VOCAB - 1, 5
 WINDOW = {
     "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 6, "use_sliding_window": True,
 }  # fmt: skip
-
-
-SECOND = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 4, "selector_top_k": 8}
+SECOND = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 4, "selector_top_k": 40}
 
 
 def write(name: str, causal: bool | None = None, second: bool = False, **more) -> None:
@@ -37,30 +29,39 @@ def write(name: str, causal: bool | None = None, second: bool = False, **more) -
         "target_layer_ids": [0, 1, 2],
         **(SECOND if second else {}),
     }
-    kind = DFlash2DraftModel if second else DFlashDraftModel
+    kind = package.DFlash2DraftModel if second else package.DFlashDraftModel
     config.architectures = [kind.__name__]
     if causal is not None:
         config.is_causal = causal
-    model = kind(config).eval()
-    for name_, parameter in model.named_parameters():
-        parameter.data = 0.2 * torch.randn_like(parameter) + (1 if "norm" in name_ else 0)
+    model = randomize(kind(config))
     model.save_pretrained(FOLDER / name)
     file = FOLDER / name / "model.safetensors"  # published without `.weight`
     weights = {k.removesuffix(".weight") if "codebook" in k else k: x for k, x in load_file(file).items()}
     save_file(weights, file, metadata={"format": "pt"})
-    block = torch.tensor([[int(IDS[-1])] + [MASK] * (BLOCK - 1)])
-    with torch.no_grad():
+
+    def logits(one):
+        block = torch.cat([one.ids[-1:], torch.full((BLOCK - 1,), MASK)])
         rows = model(
-            position_ids=torch.arange(len(TAPS) + BLOCK)[None],
-            noise_embedding=EMBEDDING[block],
-            target_hidden=TAPS[None],
-        )
-        rows = rows if torch.is_tensor(rows) else rows[0]
+            position_ids=torch.arange(len(one.taps) + BLOCK)[None],
+            noise_embedding=EMBEDDING[block][None],
+            target_hidden=one.taps[None],
+        )[:, 1:]
+        found = rows @ OUTPUT.T
         if second:
-            rerank = model.candidate_selector.select
-            path = rerank(rows[:, 1:], rows[:, 1:] @ EMBEDDING.T, block[:, 0], 0.0)[0]
-            np.save(FOLDER / name / "path.npy", path[0].numpy())
-    np.save(FOLDER / name / "logits.npy", (rows @ EMBEDDING.T)[0].numpy())
+            before = torch.cat([one.ids[-1:], one.drafted])
+            each = [chosen(model, rows[:, [i]], found[:, [i]], before[[i]]) for i in range(BLOCK - 1)]
+            found = torch.cat(each, 1)
+        return found[0]
+
+    answer(name, logits)
+
+
+def chosen(model, row, logits, before):
+    """Logits of the few tokens that the next one is drawn among, as the package draws it."""
+    given: list = []
+    package._sampling_probs = lambda scores, _: given.append(scores) or torch.softmax(scores, -1)
+    _, few, _ = model.candidate_selector.select(row, logits, before, 1.0)
+    return torch.full_like(logits, -torch.inf).scatter(-1, few, given[0])
 
 
 write("full")

@@ -1,27 +1,19 @@
-"""speculators' own MTP layer of Qwen3.5: writes a tiny checkpoint as it publishes it, and its rows.
+"""speculators' own MTP layer of Qwen3.5: writes a tiny checkpoint as it publishes it, and its logits.
 
-Run by a Python with that package: `python of_mtp.py FOLDER`; the folder has ids, the target's embedding and
-its last hidden state of each token.
+Run by a Python with that package: `python of_mtp.py FOLDER` (`rounds.py`).
 """
 # pyright: reportMissingImports=false, reportCallIssue=false
 
-import sys
-from pathlib import Path
-
-import numpy as np
 import torch
+from rounds import EMBEDDING, FOLDER, OUTPUT, VOCAB, WIDTH, answer, randomize
 from speculators.config import SpeculatorsConfig, VerifierConfig
 from speculators.models.mtp import MTPDraftModel, MTPSpeculatorConfig
 from speculators.proposals.greedy import GreedyTokenProposalConfig
+from torch.nn.functional import pad
 from transformers import Qwen3_5TextConfig
 
-FOLDER = Path(sys.argv[1])
-IDS, HIDDEN, EMBEDDING = (
-    torch.from_numpy(np.load(FOLDER / f"{n}.npy")) for n in ("ids", "hidden", "embedding")
-)
-VOCAB, WIDTH = EMBEDDING.shape
-
-proposal = GreedyTokenProposalConfig(speculative_tokens=3)
+STEPS = 3
+proposal = GreedyTokenProposalConfig(speculative_tokens=STEPS)
 whose = VerifierConfig(name_or_path=None, architectures=[])
 named = SpeculatorsConfig(
     algorithm="mtp", proposal_methods=[proposal], default_proposal_method="greedy", verifier=whose
@@ -33,12 +25,23 @@ layer = Qwen3_5TextConfig(
 )  # fmt: skip
 torch.manual_seed(3)
 model = MTPDraftModel(MTPSpeculatorConfig(transformer_layer_config=layer, speculators_config=named))
-for name, parameter in model.named_parameters():  # norms are stored less 1
-    parameter.data = (0.1 if "norm" in name else 0.2) * torch.randn_like(parameter)
-model.embed_tokens.weight.data = EMBEDDING
-model.eval().float().save_pretrained(FOLDER / "mtp")
+randomize(model, norms=0)  # stored less 1
+model.embed_tokens.weight.data, model.lm_head.weight.data = EMBEDDING, OUTPUT
+model.save_pretrained(FOLDER / "mtp")
 rows: list = []
 model.mtp_layers[0].register_forward_hook(lambda _, __, out: rows.append(out))
-with torch.no_grad():
-    model(IDS[None], HIDDEN[None])
-np.save(FOLDER / "mtp" / "rows.npy", rows[0][0].numpy())
+
+
+def logits(one):
+    """Each step is a pass over the whole text, which reads the last rows of the steps before."""
+    ids, hidden, found = one.ids, one.hidden, []
+    for token in one.drafted:
+        rows.clear()
+        # It leaves out the rows whose next tokens it would not know in training.
+        known, *_ = model(pad(ids, (0, STEPS))[None], hidden[None])
+        found.append(known[0][0, -1])
+        hidden, ids = torch.cat([hidden, rows[0][0, -1:]]), torch.cat([ids, token[None]])
+    return torch.stack(found)
+
+
+answer("mtp", logits)
