@@ -36,6 +36,8 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         assert loading.status == 503 and "not loaded yet" in loading.error["message"]
         chat = ServerClient(server.url)
         chat.send(pair(chat.pair_name()))
+        (model,) = server.ask("/v1/models").json["data"]
+        assert (model["context_length"], model["drafters"]) == (None, [])
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(server.chat, "secret words, echo")
             server.wait_for("num_requests_running", 1)
@@ -43,6 +45,8 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
             (tmp_path / "load").touch()
         assert [type(event) for event in until_last(chat, 0)] == [Loaded]
         assert waiting.result().status == 200 and server.ask("/health").json == {"status": "ok"}
+        (model,) = server.ask("/v1/models").json["data"]
+        assert (model["context_length"], model["drafters"]) == (4096, ["lookup", "model"])
         server.ask(CHAT, b'{"messages": [{"role": "user", "content": "more secret words"')
         server.chat("secret words", n=99)
         server.chat("refuse")
