@@ -119,7 +119,8 @@ def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -
     lines = [{"custom_id": f"r{n}", "response": {"status_code": 200}} for n in (1, 7, 8)]
     lines.append({"custom_id": "r2", "response": None})  # as OpenAI writes a request that failed
     out.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = write(tmp_path / "in.jsonl", [request(n, said) for n, said in enumerate(("hello", "slow"), 2)])
+    asked = [request(2, "hello"), request(3, "slow"), request(4, "slow")]
+    given = write(tmp_path / "in.jsonl", asked)
 
     def stop() -> None:
         while b'"r2", "response": {"status_code": 200' not in out.read_bytes():
@@ -128,7 +129,7 @@ def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -
 
     threading.Thread(target=stop, daemon=True).start()
     err = run("batch", given, out, "--at-once", 2, code=130).err
-    assert "Stopped at 1 of 2." in err and "Already answered" not in err
+    assert "Stopped at 1 of 3." in err and "Already answered" not in err
     assert set(answers(out)) == {"r1", "r2", "r7", "r8"}
 
 
