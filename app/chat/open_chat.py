@@ -247,6 +247,8 @@ class OpenChat:
                     running.add(event)
                     self.view.grow(pieces)
                     self.context.take(event)
+            case TurnEnded(finish_reason="cancelled") if not running.stopping:
+                self._fail(running, "The server ended this answer.")
             case TurnEnded():
                 if running.stopping or running.before.text:
                     event = replace(event, stats=running.log.stats(event.stats))

@@ -45,6 +45,18 @@ async def test_a_killed_engine_keeps_the_partial_answer_and_the_next_prompt_work
         assert chat.answers[2].text == TEXT and chat.prompts == ["slow", "between answers", "again"]
 
 
+async def test_an_answer_that_its_server_ends_is_not_said_to_be_stopped_by_the_person(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.stream("hold")
+        assert chat.app.state.running is not None
+        chat.app.link.cancel(chat.app.state.running.id)
+        await chat.noticed("The server ended this answer. What was written so far is kept.")
+        await chat.shows("incomplete · /continue goes on")
+        assert "stopped by you" not in chat.screen
+
+
 async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("fail")
