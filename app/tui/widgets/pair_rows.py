@@ -62,8 +62,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     after = f" {state:<13} {column(kinds, kinds_cells)}"
     if predicts:
         after += f" {_speeds(facts):<14}"
-    if licence_cells:
-        after += f" {column(pair.licence, licence_cells).rstrip()}"
+    after += f" {column(pair.licence, licence_cells)}".rstrip()
     return Content.assemble((before, style), memory, (after, style))
 
 
