@@ -202,7 +202,7 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     screen.query_one("#own-draft", Input).value = draft
     screen.query_one("#own-draft", Input).focus()
     await chat.press("enter")
-    ends = ("✗", "This draft", "Name a draft")
+    ends = ("✗", "This draft", "No fitting draft")
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#message").startswith(ends))
     if chat.app.screen is screen:
         return text_of(chat, "#message")
@@ -228,7 +228,7 @@ async def test_an_own_pair_is_checked_kept_used_and_forgotten_and_what_is_none_r
         field.value, chat.app.screen.query_one("#own-draft", Input).value = str(target), ""
         await chat.until(lambda: "No fitting draft is known." in text_of(chat, "#message"), by="enter")
         await chat.press("escape")
-        for named, message in ((str(target), "Name a draft of"), (known, "This draft should fit")):
+        for named, message in ((str(target), "No fitting draft is known"), (known, "This draft should fit")):
             assert message in await add_own(chat, named, " ")
             assert bool(chat.app.screen.query_one("#own-draft", Input).value) is (named == known)
             await chat.press("escape")
