@@ -49,7 +49,7 @@ async def test_an_answer_that_its_server_ends_is_not_said_to_be_stopped_by_the_p
     open_chat: OpenChat,
 ) -> None:
     async with open_chat() as chat:
-        await chat.stream("hold")
+        await chat.stream()
         assert chat.app.state.running is not None
         chat.app.link.cancel(chat.app.state.running.id)
         await chat.noticed("The server ended this answer. What was written so far is kept.")
