@@ -115,17 +115,14 @@ class Rows:
         with self._target.alone():
             self._check()
             try:
-                return self._step()
+                read = self._regroup() if self._changed() else []
+                if self._read_prompts():
+                    read += self._regroup()
+                due = self._is_awaited() or all(text.begun for text in self._live())
+                return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
             except BaseException:
                 self.closed = True  # a failed pass leaves the caches in an unknown state
                 raise
-
-    def _step(self) -> Read:
-        read = self._regroup() if self._changed() else []
-        if self._read_prompts():
-            read += self._regroup()
-        due = self._is_awaited() or all(text.begun for text in self._live())
-        return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
 
     def _check(self) -> None:
         """Texts share the caches: refuse to go on after the engine began others, or after an error."""

@@ -251,8 +251,7 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "notes.md").write_text("the small model guesses ahead")
-    for name in ("app.py", "models.py"):  # of the person's own, in the folder where the chat was started
-        (tmp_path / name).write_text("raise SystemExit")
+    (tmp_path / "app.py").write_text("raise SystemExit")  # of the person's own, where the chat was started
     monkeypatch.chdir(tmp_path)
     drafters, documents = (
         (Source(str(tiny_pair.draft)),),

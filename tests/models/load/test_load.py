@@ -17,7 +17,6 @@ from models.load import checkpoint
 from models.load.checkpoint import Checkpoint
 from models.load.configuration import check_architecture, context_limit, rope_settings
 from models.load.engine import LoadedPair, load
-from models.load.tokenizers import read_tokenizer
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.models.drafter_folders import edit_tensors
@@ -151,30 +150,6 @@ def test_a_tokenizer_in_vocab_json_and_merges_txt_is_read(pair: tuple[Path, Path
     edit(pair[0] / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer")
 
     assert load(spec_of(pair[0], None)).tokenizer.encode("the small model") == expected
-
-
-def test_a_tokenizer_s_own_limit_may_be_anything(pair: tuple[Path, Path]) -> None:
-    edit(pair[0] / "tokenizer_config.json", model_max_length="long")
-    assert load(spec_of(pair[0], None)).tokenizer.encode("a text")
-
-
-def test_a_chat_template_in_the_older_file_of_its_own_is_read_unless_there_is_a_newer(
-    pair: tuple[Path, Path],
-) -> None:
-    def templates() -> tuple[bool, Any, Any]:
-        wrapped = load(spec_of(pair[0], None)).tokenizer
-        return wrapped.has_chat_template, wrapped.chat_template, read_tokenizer(pair[0]).chat_template
-
-    config = json.loads((pair[0] / "tokenizer_config.json").read_text())
-    (newer := pair[0] / "chat_template.jinja").unlink(missing_ok=True)
-    (pair[0] / "chat_template.json").write_text(json.dumps({"chat_template": "older"}))
-    (pair[0] / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": None}))
-    assert templates() == (True, "older", "older")
-    newer.write_text("newer")
-    assert templates() == (True, "newer", "newer")
-    newer.unlink()
-    (pair[0] / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": "own"}))
-    assert templates() == (True, "own", "own")
 
 
 def test_a_config_that_names_no_end_token_by_a_negative_number_is_read(pair: tuple[Path, Path]) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from models.errors import BadChoice
+from models.load.engine import load
 from models.load.tokenizers import check_folders, read_tokenizer, same_files
-from tests.models.tiny_models import SPECIAL, TEMPLATE, make_tokenizer
+from models.pairs.resolve import resolve
+from tests.models.tiny_models import SPECIAL, TEMPLATE, make_pair, make_tokenizer
 
 
 @pytest.fixture
@@ -97,3 +99,29 @@ def test_another_end_of_text_is_refused(target: Path, draft: Path) -> None:
 
     with pytest.raises(BadChoice, match=r"'<\|end\|>' to the target and '<\|stop\|>' to the draft"):
         check_folders(target, draft)
+
+
+def test_a_tokenizer_s_own_limit_may_be_anything(tmp_path: Path) -> None:
+    folder, _ = make_pair(tmp_path)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"model_max_length": "long"}))
+    assert load(resolve(target=str(folder), draft="none")).tokenizer.encode("a text")
+
+
+def test_a_chat_template_in_the_older_file_of_its_own_is_read_unless_there_is_a_newer(tmp_path: Path) -> None:
+    folder, _ = make_pair(tmp_path)
+
+    def templates() -> tuple[bool, Any, Any]:
+        wrapped = load(resolve(target=str(folder), draft="none")).tokenizer
+        return wrapped.has_chat_template, wrapped.chat_template, read_tokenizer(folder).chat_template
+
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (newer := folder / "chat_template.jinja").unlink(missing_ok=True)
+    (folder / "chat_template.json").write_text(json.dumps({"chat_template": "older"}))
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": None}))
+    assert templates() == (True, "older", "older")
+    newer.write_text("newer")
+    assert templates() == (True, "newer", "newer")
+    newer.unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": "own"}))
+    assert templates() == (True, "own", "own")
