@@ -75,8 +75,7 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
     for rows in zip(*(_best(costs, name, near) for name in costs.rounds), strict=True):
         cells = (f"{row['length']} ({row['gain']:.2f}x)" for row in rows)
         grid.add_row(f"{rows[0]['acceptance']:.0%}", *cells)
-    if costs.rounds:
-        yield grid
+    yield from [grid] if costs.rounds else ()
 
 
 def _best(costs: "Costs", name: str, context: int) -> list[dict[str, Any]]:
