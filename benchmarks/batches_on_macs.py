@@ -1,11 +1,14 @@
-"""The predicted gain of drafting in batches: a table of docs/serving.md.
+"""The predicted gain of drafting in batches: a table and a picture of docs/serving.md.
 
-`python -m benchmarks.batches_on_macs` prints it. Nothing here was measured. A pass over k + 1 rows of each of
-b texts reads the weights once, at the published cost of b (k + 1) rows, and the keys and values of each text.
-That cost is known up to 32 rows (a tile), so batches end there.
+`python -m benchmarks.batches_on_macs [FILE.svg]` prints the table, and draws it with what was measured on a
+CPU. Nothing was measured on a Mac. A pass over k + 1 rows of each of b texts reads the weights once, at the
+published cost of b (k + 1) rows, and the keys and values of each text. That cost is known up to 32 rows (a
+tile), so batches end there.
 """
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from benchmarks.known_models import known_model
 from models.speed.chips import Chip, find_chip
@@ -29,18 +32,44 @@ PAIRS = {
 }
 CHIP = "M4 Max"
 """Its verify curve is that of M3 and M4."""
+MEASURED = {2: 1.30, 4: 1.08, 8: 0.97, 16: 1.01}
+"""SmolLM2-135M on two cores of an Intel Xeon: `python -m benchmarks.batch`, as in docs/serving.md."""
 
 
 def lines() -> Iterator[str]:
     """The table, in Markdown."""
     yield f"| target + draft, 4-bit | accepted | {' | '.join(map(str, TEXTS))} |"
     yield f"|---|---|{'---|' * len(TEXTS)}"
+    for name, rate, best in predictions():
+        yield f"| {name} | {rate} | {' | '.join(f'{gain:.2f} ({k})' for gain, k in best)} |"
+
+
+def predictions() -> Iterator[tuple[str, float, list[tuple[float, int]]]]:
+    """(pair, acceptance rate, best gain and draft length by batch size)."""
     chip = find_chip(CHIP)
     for name, pair in PAIRS.items():
         target, draft = map(known_model, pair)
         for rate in RATES:
-            best = [fastest(gains(target, draft, chip, texts, rate)) for texts in TEXTS]
-            yield f"| {name} | {rate} | {' | '.join(f'{gain:.2f} ({k})' for gain, k in best)} |"
+            yield name, rate, [fastest(gains(target, draft, chip, texts, rate)) for texts in TEXTS]
+
+
+def draw(file: Path) -> None:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for name, rate, best in predictions():
+        axes.plot(TEXTS, [gain for gain, _ in best], "o--", label=f"{name}, {rate:.0%} accepted")
+    axes.plot(*zip(*MEASURED.items(), strict=True), "ks-", label="2 CPU cores, measured: SmolLM2-135M")
+    axes.set_title(f"dashed: predicted for an {CHIP}, not measured", loc="left", fontsize="medium")
+    axes.axhline(1, color="grey", linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(TEXTS, map(str, TEXTS))
+    axes.set(xlabel="texts at once", ylabel="speed with drafting / without", ylim=(0.8, None))
+    figure.legend(loc="outside lower center", ncols=2)
+    with rc_context({"svg.hashsalt": file.name}):  # the same file each time
+        figure.savefig(file, metadata={"Date": None})
 
 
 def gains(target: Model, draft: Model, chip: Chip, texts: int, rate: float) -> list[float]:
@@ -60,4 +89,6 @@ def batch_seconds(of: Model, chip: Chip, texts: int, rows: int) -> float:
 
 
 if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        draw(Path(name))
     print("\n".join(lines()))
