@@ -18,6 +18,8 @@ from app.engine.same_text import TOLERANCE, first_difference
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
+from mlx_spec.verify.history import History
+from mlx_spec.verify.verifiers import RoundVerifier, Verifier
 from models import load_pair
 from tests.app.compare.scripted_runs import measured
 from tests.app.run_command import Cli
@@ -67,22 +69,20 @@ def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli)
 def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     right = verify.coupled
 
-    def careless(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
-        accepted, bonus = right(draft, target, gumbel)
+    def careless(draft: mx.array, scores: mx.array) -> tuple[mx.array, mx.array]:
+        accepted, bonus = right(draft, scores)
         return mx.minimum(accepted + 1, draft.shape[0]), bonus
 
     monkeypatch.setattr(verify, "coupled", careless)
 
 
 def draws_its_own_noise_where_it_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = verify.coupled
+    right = Verifier.for_round
 
-    def own_noise(draft: mx.array, target: mx.array, gumbel: mx.array | None) -> tuple[mx.array, mx.array]:
-        if gumbel is not None and draft.shape[0]:
-            gumbel = gumbel[:, ::-1]
-        return right(draft, target, gumbel)
+    def elsewhere(self: Verifier, history: History, length: int | mx.array, depth: int) -> RoundVerifier:
+        return right(self, history, length + 1000 if depth else length, depth)
 
-    monkeypatch.setattr(verify, "coupled", own_noise)
+    monkeypatch.setattr(Verifier, "for_round", elsewhere)
 
 
 @pytest.mark.usefixtures("one_length")
