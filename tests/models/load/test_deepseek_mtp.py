@@ -1,4 +1,4 @@
-"""DeepSeek-V3's and GLM-4.7-Flash's MTP layers, in the format of their repositories."""
+"""DeepSeek-V3's and GLM's MTP layers, in the format of their repositories."""
 
 from functools import cache
 from pathlib import Path
@@ -8,14 +8,14 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models import deepseek_v3
+from mlx_lm.models import deepseek_v3, glm4_moe
 
 from mlx_spec import Engine, Options
 from mlx_spec.drafters.mtp import MtpDrafter
 from mlx_spec.drafters.mtp_head import MtpHead
 from models.load.drafters import LOADERS
 from models.load.mtp import _layer
-from tests.mlx_spec.equations import arrays, attended, mlp, normed
+from tests.mlx_spec.equations import arrays, attended, by_head, mlp, normed, turned
 from tests.mlx_spec.heads import Uneven
 from tests.mlx_spec.model_types import configuration
 from tests.mlx_spec.proposals import proposed
@@ -151,6 +151,38 @@ def test_its_drafts_are_those_of_its_equations_after_any_acceptance(tmp_path: Pa
     engine.controller = Uneven([0, 2, 0, 0, 3, 1])  # type: ignore[assignment]
     for each in [*rounds, *proposed(engine, PROMPT, "mtp", max_tokens=12)]:
         assert each.is_near(*by_hand.draft(each.before, len(each.logits)), 1e-5)
+
+
+class Glm(Latent):
+    """GLM-4.5's layer: DeepSeek's experts, and attention with biases, norms and half of each head rotated."""
+
+    def _attention(self, x: np.ndarray) -> np.ndarray:
+        w, at, rows = self.w, "layers.0.self_attn.", np.arange(len(x))
+        q, k, v = (
+            by_head(x @ w[f"{at}{name}_proj.weight"].T + w[f"{at}{name}_proj.bias"], heads)
+            for name, heads in (("q", 4), ("k", 2), ("v", 2))
+        )
+
+        def placed(y: np.ndarray, name: str) -> np.ndarray:
+            y = normed(y, w[f"{at}{name}_norm.weight"], 1e-5)
+            return np.concatenate([turned(y[..., :4], rows, 10_000.0), y[..., 4:]], axis=-1)
+
+        found = attended(placed(q, "q"), placed(k, "k"), v, rows[:, None] >= rows)
+        return found @ w[f"{at}o_proj.weight"].T
+
+
+def test_drafts_of_glms_layer_are_those_of_its_equations(tmp_path: Path) -> None:
+    flags = {"attention_bias": True, "use_qk_norm": True, "partial_rotary_factor": 0.5}
+    args = glm4_moe.ModelArgs.from_dict(configuration("glm4_moe") | flags)
+    model: Any = with_a_last_norm(settled(glm4_moe.Model(args), 1))
+    head = head_for(model)
+    by_hand = Glm(arrays(dict(tree_flatten(head.parameters()))), model)  # type: ignore[arg-type]
+    drafter = LOADERS["mtp"](publish(tmp_path / "mtp", head, glm, "glm4_moe", apart), model, {})
+    rounds = proposed(
+        Engine(model, [drafter], context_limit=400), PROMPT, "mtp", max_tokens=12, draft_length=3
+    )
+    assert len(rounds) > 3
+    assert all(each.is_near(*by_hand.draft(each.before, len(each.logits)), 1e-5) for each in rounds)
 
 
 def test_a_trained_layer_is_often_right_and_one_that_is_read_wrongly_is_not(tmp_path: Path) -> None:
