@@ -14,7 +14,6 @@ from app.engine import drafting_state
 from mlx_spec import Options
 from mlx_spec import calibrate as measuring
 from mlx_spec.calibrate import Calibration, Kind
-from mlx_spec.policy.controller import PLAIN_FIRST
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from models.pairs.pair import PairSpec, Source
@@ -121,9 +120,10 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     steps = []
     drafting_state.measure(pair, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
     assert len(steps) == 2
+    measured = pair.engine.controller.as_json()["costs"]
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=100, drafter="none")))
-    plain = pair.engine.controller.costs.plain
-    assert plain is not None and plain.seen >= PLAIN_FIRST
+    learned = pair.engine.controller.as_json()["costs"]
+    assert learned["plain"] and learned != measured
 
 
 def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
