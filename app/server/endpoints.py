@@ -15,7 +15,7 @@ from starlette.routing import Route
 from app.server import events
 from app.server.chat_completions import chat_completions
 from app.server.completions import completions
-from app.server.gate import Gate, address_check, key_check
+from app.server.gate import Gate, address_check, crowd_check, key_check
 from app.server.messages import count_tokens, messages
 from app.server.problem import Problem
 from app.server.responses import responses
@@ -30,16 +30,19 @@ def application(
     origins: Collection[str],
     key: str | None,
     log: Callable[[str], object] = lambda line: None,
+    connections: Callable[[], int] = lambda: 0,
 ) -> Starlette:
     """The server as ASGI; the arguments are as in `address_check` and `key_check`.
 
     Args:
         log: called with one line per refused request.
+        connections: how many are open.
     """
     cors = Middleware(
         CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
     )
     gates = [
+        Middleware(Gate, check=crowd_check(connections)),
         Middleware(Gate, check=address_check(names, origins)),
         *([cors] if origins else []),
         Middleware(Gate, check=key_check(key)),

@@ -19,6 +19,7 @@ from app.server.problem import Problem
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN_PATH = "/health"
 """Answered without a key."""
+MOST_CONNECTIONS = 256
 MOST_BODY_BYTES = 8 * 2**20
 SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
@@ -45,6 +46,17 @@ class Gate:
         except Problem as problem:
             app = problem.response(scope)
         await app(scope, receive, send_in_time)
+
+
+def crowd_check(connections: Callable[[], int]) -> Check:
+    """Accepts requests while no more than `MOST_CONNECTIONS` are open."""
+
+    def check(scope: Scope, headers: Headers) -> None:
+        if connections() > MOST_CONNECTIONS:
+            message = f"More than {MOST_CONNECTIONS} connections are open. Close some, or try again later."
+            raise Problem(503, message, code="too_many_connections", retry_seconds=1)
+
+    return check
 
 
 def address_check(names: Collection[str], origins: Collection[str]) -> Check:

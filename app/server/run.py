@@ -25,7 +25,6 @@ from app.shell.output import data, talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
-MOST_CONNECTIONS = 256
 GRACE_SECONDS = 1
 
 
@@ -73,12 +72,14 @@ def run_server(
 
         with opened(pair, defaults, at_once, _log, fail) as served:
             ours = {*LOOPBACK, host, *names}
-            app = application(served, names=ours, origins=origins, key=key, log=talk)
+            app = application(
+                served, names=ours, origins=origins, key=key, log=talk,
+                connections=lambda: len(server.server_state.connections),
+            )  # fmt: skip
             config = uvicorn.Config(
                 app, loop="asyncio", http=ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
-                server_header=False, limit_concurrency=MOST_CONNECTIONS,
-                timeout_graceful_shutdown=GRACE_SECONDS,
+                server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
             )  # fmt: skip
             server = _Server(config)
             server.queue = served.queue

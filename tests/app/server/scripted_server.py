@@ -19,7 +19,7 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     change(request_queue, "MOST_WAITING", 4)
     change(gate, "SLOW_READER_SECONDS", 1.0)
     change(slow_heads, "HEAD_SECONDS", 1.0)
-    change(run, "MOST_CONNECTIONS", 32)
+    change(gate, "MOST_CONNECTIONS", 32)
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
     origins = [origin] if origin else []

@@ -133,7 +133,8 @@ def test_more_connections_than_may_be_open_are_refused(scripted_server: RunningS
     with ExitStack() as idle:
         for _ in range(MOST_CONNECTIONS):
             idle.enter_context(socket.create_connection(scripted_server.address, timeout=30))
-        assert scripted_server.ask("/health").status == 503
+        refused = scripted_server.ask("/v1/models")
+        assert refused.status == 503 and refused.error["code"] == "too_many_connections"
     scripted_server.wait_until_loaded()
 
 
