@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from app.compare.plots import draw
 from app.compare.record import Record
 from app.engine.difference import Difference
 from app.shell.errors import BadInput
-from app.shell.named_file import check_place, write_text, writing
+from app.shell.named_file import check_place, write_text
 from app.shell.printable import json_text
 
 SUFFIXES = (".json", ".csv", ".png", ".svg")
@@ -47,10 +48,11 @@ def difference_json(difference: Difference | None) -> dict[str, Any] | None:
 def write_csv(file: Path, record: Record) -> None:
     """One line per drafting setting and prompt, each with the record's facts, so that files can be joined."""
     lines = [_csv_line(record, m) for place in record.drafting for m in record.measured(place)]
-    with writing(file), file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, list(lines[0]))
+    writer.writeheader()
+    writer.writerows(lines)
+    write_text(file, text.getvalue())
 
 
 def _row(m: Measured) -> dict[str, Any]:

@@ -4,12 +4,14 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.shell.errors import BadInput, MachineFailed
 from app.shell.printable import one_line
+from models.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +37,9 @@ def check_place(option: str, file: Path) -> None:
         raise BadInput(f"{option} {file}: there is no folder {folder}.")
     if os.path.isdir(file):
         raise BadInput(f"{option} {file}: that is a folder. Name a file.")
-    if not os.access(file if os.path.exists(file) else folder, os.W_OK):
+    old, place = os.path.exists(file), file.resolve()
+    new = not old or place.is_file()  # a device is not replaced
+    if (old and not os.access(place, os.W_OK)) or (new and not os.access(place.parent, os.W_OK)):
         raise BadInput(f"{option} {file}: no permission to write there. Name another place.")
 
 
@@ -51,8 +55,25 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def write_text(file: Path, text: str) -> None:
+    """As `write_bytes`."""
+    write_bytes(file, text.encode())
+
+
+def write_bytes(file: Path, content: bytes) -> None:
+    """Write all or nothing: an error leaves an old file as it was, and no new one. Links are followed."""
     with writing(file):
-        file.write_text(text, encoding="utf-8")
+        place = file.resolve()
+        if place.is_file():
+            with replacing(place, place.stat().st_mode & 0o777) as out:
+                out.write(content)
+            return
+        new = not place.exists()
+        try:
+            place.write_bytes(content)
+        except OSError:
+            if new:
+                place.unlink(missing_ok=True)
+            raise
 
 
 def free_place(folder: Path, name: str, *suffixes: str) -> Path:
@@ -63,6 +84,8 @@ def free_place(folder: Path, name: str, *suffixes: str) -> Path:
 
 
 def write_picture(figure: "Figure", file: Path) -> None:
-    with writing(file), warnings.catch_warnings():
+    picture = BytesIO()
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks
-        figure.savefig(file, dpi=160)
+        figure.savefig(picture, dpi=160, format=file.suffix[1:].lower())
+    write_bytes(file, picture.getvalue())

@@ -1,0 +1,56 @@
+"""Files that the user names are written whole or not at all."""
+
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.shell.errors import BadInput, MachineFailed
+from app.shell.named_file import check_place, write_text
+
+
+@contextmanager
+def a_full_disk() -> Iterator[None]:
+    """No file grows beyond 10 bytes."""
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1][1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before[1])
+        signal.signal(signal.SIGXFSZ, before[0])
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.md", tmp_path / "new.md"
+    old.write_text("kept")
+    for file in (old, new):
+        with pytest.raises(MachineFailed, match=f"{file.name} cannot be written"), a_full_disk():
+            write_text(file, "more than ten bytes")
+    assert old.read_text() == "kept" and [*tmp_path.iterdir()] == [old]
+
+
+def test_a_replaced_file_keeps_its_mode_and_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_text(link, "new")
+    assert link.is_symlink() and file.read_text() == "new" and file.stat().st_mode & 0o777 == 0o640
+    write_text(Path("/dev/null"), "a device is written to, not replaced")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("old")
+    for locked in (file, tmp_path):  # root may write anywhere
+        monkeypatch.setattr("os.access", lambda path, mode, locked=locked: Path(path) != locked)
+        with pytest.raises(BadInput, match="no permission"):
+            check_place("--csv", file)
+    check_place("--csv", Path("/dev/null"))
