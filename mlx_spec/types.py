@@ -91,7 +91,8 @@ class Options:
         object.__setattr__(self, "stop_tokens", frozenset(token_ids(self.stop_tokens, "stop_tokens")))
         _check(self.verify in ("coupled", "token", "block"), "verify", self.verify,
                "coupled, token or block")  # fmt: skip
-        _check(isinstance(self.drafter, str), "drafter", self.drafter, "auto, none, or names joined by +")
+        named = isinstance(self.drafter, str) and all(self.drafter.split("+"))
+        _check(named, "drafter", self.drafter, "auto, none, or names joined by +")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
         refused(Options, **{name: value})
 for name, value in (("max_tokens", None), ("stop_tokens", [2.5]), ("stop_tokens", {-1}), ("stop_tokens", 3)):
     refused(Options, **{name: value})
-for value in (None, 3, ["lookup"]):
+for value in (None, 3, ["lookup"], "", "lookup+"):
     refused(Options, drafter=value)
 engine = Engine(one_layer(), context_limit=100)
 for ids in ([1, nan], [2.0, 1], [True], [None], [np.float64(2)], [np.True_], [[1]], "ab", [1, 120, 2], [-3]):
@@ -85,7 +85,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
     """In a process that does not check annotations, as for a user; if it crashes, the test fails."""
     code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
     *refused, last = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 3 + 10 + 2
+    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 5 + 10 + 2
     assert not any(line.startswith("accepted") for line in refused)
     for wanted in (
         "max_tokens is 2.5; it must be a whole number, at least 1.",
