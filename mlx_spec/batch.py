@@ -93,6 +93,11 @@ class Batch:
         return [text.tokens if text else [] for text in self.places]
 
     @property
+    def numbers(self) -> list[int]:
+        """The text's number at each place, -1 at free ones."""
+        return [text.number if text else -1 for text in self.places]
+
+    @property
     def longest(self) -> int:
         """Tokens of the longest text, as far as the host has read it."""
         return max(len(text.tokens) for text in self.live)

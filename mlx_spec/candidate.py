@@ -1,6 +1,7 @@
 """A draft that one drafter could make in the next round. Plain values: policies use no arrays."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mlx_spec.types import MAX_DRAFT_LENGTH
 
@@ -30,11 +31,17 @@ class Candidate:
     """Weight of `prior`, in tokens."""
     nodes: int = 0
     """Tokens of a draft tree, all branches together; 0: a chain."""
+    texts: tuple[int, ...] | None = None
+    """The texts of the batch that it drafts for; None: all. Drafters give their places, policies get numbers."""
 
     @property
     def costs_as(self) -> str:
         """The key of its rounds' costs."""
         return f"{self.drafter}{TREES}{self.nodes}" if self.nodes else self.drafter
+
+    def numbered(self, numbers: Sequence[int]) -> "Candidate":
+        """With the numbers of its texts, from the numbers by place."""
+        return self if self.texts is None else replace(self, texts=tuple(numbers[i] for i in self.texts))
 
 
 NO_CANDIDATE = Candidate("none", "none", 0.0, 0)
@@ -45,3 +52,15 @@ def rows_of(costs_as: str, k: int) -> int:
     """Rows of one text in the target's pass of such a round, `k` drafted tokens after one another."""
     nodes = costs_as.partition(TREES)[2]
     return 1 + (int(nodes) if nodes else k)
+
+
+def by_kind(own: Sequence[Candidate | None]) -> list[Candidate]:
+    """From the candidate of each text, by place: one of each kind, for the texts whose own is at least as likely
+    to be accepted."""
+    kinds = list({candidate.kind: candidate for candidate in own if candidate}.values())
+    if len(own) == 1:
+        return kinds
+    return [
+        replace(kind, texts=tuple(i for i, each in enumerate(own) if each and each.prior >= kind.prior))
+        for kind in kinds
+    ]

@@ -83,7 +83,8 @@ class Loop:
 
     def _candidates(self) -> list[Candidate]:
         """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
-        found = [c for drafter in self.drafters for c in drafter.candidates(self.batch.length)]
+        numbers, length = self.batch.numbers, self.batch.length
+        found = [c.numbered(numbers) for drafter in self.drafters for c in drafter.candidates(length)]
         return sorted((c for c in found if min(c.limit, c.room) > 0), key=lambda c: c.prior, reverse=True)
 
     def _submit(self, plan: Plan, in_flight: int) -> None:

@@ -7,7 +7,7 @@ than a prompt; a search takes microseconds (`mlx_spec.token_store`). It does not
 from collections.abc import Sequence
 
 from mlx_spec.arrays import Draft, Length
-from mlx_spec.candidate import Candidate
+from mlx_spec.candidate import Candidate, by_kind
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.token_store import DEPTH, TokenStore
 from mlx_spec.verify.batch import BatchVerifier
@@ -40,8 +40,7 @@ class GroundedDrafter(Drafter):
         self._found = [self._search(text) for text in texts]
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        candidates = [found[0] for found in self._found if found]
-        return [max(candidates, key=lambda candidate: candidate.prior)] if candidates else []
+        return by_kind([found and found[0] for found in self._found])
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         return Draft.padded([found[1][:depth] if found else [] for found in self._found])

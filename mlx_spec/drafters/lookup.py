@@ -8,7 +8,7 @@ the longest match in constant time per token; the latest occurrence wins.
 from collections.abc import Sequence
 
 from mlx_spec.arrays import Draft, Length
-from mlx_spec.candidate import Candidate
+from mlx_spec.candidate import Candidate, by_kind
 from mlx_spec.drafters import Context, Drafter, Shadow, Texts
 from mlx_spec.verify.batch import BatchVerifier
 
@@ -98,8 +98,7 @@ class LookupDrafter(Drafter):
             self._copiers.append(copier)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        found = [candidate for copier in self._copiers if (candidate := copier.candidate())]
-        return [max(found, key=lambda candidate: candidate.prior)] if found else []
+        return by_kind([copier.candidate() for copier in self._copiers])
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         return Draft.padded([copier.copy(depth) for copier in self._copiers])

@@ -15,6 +15,8 @@ from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
 """Acceptance rates, closer together near 1, where drafts are longest."""
+NOTHING = np.eye(len(LEVELS))[0]
+"""Weights of a text that accepts hardly any token."""
 ALIVE = LEVELS[:, None] ** np.arange(MAX_DRAFT_LENGTH + 1)
 """[levels, lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
 EXPECTED = np.cumsum(ALIVE, axis=1)
@@ -53,14 +55,19 @@ class Acceptance:
     @property
     def now(self) -> np.ndarray:
         """Mean weights of the texts: expectations are linear in them."""
-        by_text = self.by_text
+        by_text = self.by_text()
         return by_text.sum(axis=0) / len(by_text)
 
-    @property
-    def by_text(self) -> np.ndarray:
-        """[texts, levels], weights of each text; without any, those of the text that ended last."""
+    def by_text(self, drafted: Collection[int] | None = None) -> np.ndarray:
+        """[texts, levels], weights of each text; without any, those of the text that ended last.
+
+        Args:
+            drafted: texts that have a draft; None: all. The others accept nothing.
+        """
         self._learn_shadows()
-        return np.array(list(self._texts.values()) or [self._last])
+        if drafted is None:
+            return np.array(list(self._texts.values()) or [self._last])
+        return np.array([each if text in drafted else NOTHING for text, each in self._texts.items()])
 
     def begin(self, texts: Collection[int]) -> None:
         """Set the texts of the batch; those that ended are mixed into `usual`."""

@@ -15,9 +15,15 @@ SHARE = 0.01
 """Share of the decoding time that may be lost."""
 START = 4.0
 """Plain rounds that a new pair may lose, and any one answer at most: two rejections of the longest drafts
-that pay here. With one, an answer whose first draft is rejected would never draft again."""
+that pay here. With one, an answer whose first draft is rejected would never draft again. In batches half of
+it, as all texts lose it."""
 RESERVE = 16.0
 """Plain rounds saved from earlier answers, at most: they pay for answers where drafts are rejected."""
+
+
+def start(texts: int) -> float:
+    """Plain rounds that may be lost before any were saved."""
+    return START if texts == 1 else START / 2
 
 
 def for_all(each: np.ndarray, fixed: float) -> np.ndarray:

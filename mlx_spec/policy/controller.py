@@ -12,7 +12,7 @@ from typing import Any
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
-from mlx_spec.policy.budget import SHARE, START, Budget
+from mlx_spec.policy.budget import SHARE, START, Budget, start
 from mlx_spec.policy.costs import PLAIN, Costs
 from mlx_spec.policy.plan import Policy
 from mlx_spec.policy.value import STAKE, Value
@@ -53,8 +53,8 @@ class Controller(Policy):
         self.texts = texts
         self._others: dict[int, Controller] = {}
         """By batch size."""
-        self._batches = Budget(START / 2)
-        """Shared by these: what single texts gained pays for no batch. All its texts lose what it loses."""
+        self._batches = Budget(start(2))
+        """Shared by these: what single texts gained pays for no batch."""
         self._fixed = 0.0
         """Share of a plain round's time that one text would take as well."""
         self.acceptance: dict[str, Acceptance] = {}
@@ -129,7 +129,8 @@ class Controller(Policy):
             self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)
         if k:
             for text, each in read.items():
-                self._acceptance(candidate).count(text, each.draft_length, each.accepted)
+                if candidate.texts is None or text in candidate.texts:
+                    self._acceptance(candidate).count(text, each.draft_length, each.accepted)
             self._again_at.clear()
         elif candidate is NO_CANDIDATE:
             self._idle += 1
@@ -280,7 +281,7 @@ class Controller(Policy):
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
         seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
-        self.budget.spend(tokens, (seconds - max(0.0, once - START / 2 * plain)) / plain)
+        self.budget.spend(tokens, (seconds - max(0.0, once - start(self.texts) / 2 * plain)) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self._last_reading.get(candidate.drafter, self.reading.get(candidate.drafter, took))

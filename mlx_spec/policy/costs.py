@@ -200,8 +200,8 @@ class Costs:
         """Estimated costs of rounds of `texts` texts, from those of one text.
 
         A pass costs about the same for as many rows of one text, and drafting about as much as for one text.
-        Chains whose pass would have more rows than were timed are left out, as shorter ones lead to them;
-        trees are taken to cost as much more as they have rows.
+        Passes of more rows than were timed are extrapolated; of chains that need them only drafts of one token
+        are estimated, which lead to longer ones.
         """
         if self.plain is None:
             return Costs()
@@ -212,9 +212,10 @@ class Costs:
         ]
         if texts > len(passes):
             return Costs()
+        row = max(0.0, passes[-1] - passes[0]) / longest
 
         def pass_of(rows: int) -> float:
-            return passes[min(rows, len(passes)) - 1] * max(1.0, rows / len(passes))
+            return passes[min(rows, len(passes)) - 1] + row * max(0, rows - len(passes))
 
         grown = self.plain.growth * self._factor(PLAIN) * texts
         rounds: dict[str, dict[int, RoundCost]] = {}
@@ -222,9 +223,10 @@ class Costs:
             by = rounds[name] = dict[int, RoundCost]()
             for k in range(1, self.longest(name) + 1):
                 rows = rows_of(name, k)
-                if texts * rows <= len(passes) or rows > k + 1:
+                timed = texts * rows <= len(passes)
+                if timed or k == 1 or rows > k + 1:
                     seconds = pass_of(texts * rows) + self.of(name, k) - pass_of(rows)
-                    by[k] = RoundCost(seconds, grown, seen=GUESSED if rows > k + 1 else GUESSED + 1)
+                    by[k] = RoundCost(seconds, grown, seen=GUESSED + timed)
         return Costs(RoundCost(passes[texts - 1], grown, seen=0), rounds)
 
     def as_json(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mlx_spec.candidate import Candidate
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
-from mlx_spec.policy.budget import START, for_all
+from mlx_spec.policy.budget import for_all, start
 
 STAKE = 1 / 6
 """Share of the budget that one draft may risk: after a rejection enough is left to try shorter drafts
@@ -28,8 +28,9 @@ class Value:
     """Share of a plain round's time that one text would take as well."""
 
     def __post_init__(self) -> None:
-        by_text = self.acceptance.by_text @ ALIVE[:, : len(self.seconds)]
-        self.alive = by_text.sum(axis=0) / len(by_text)
+        by_text = self.acceptance.by_text(self.candidate.texts) @ ALIVE[:, : len(self.seconds)]
+        self.texts = len(by_text)
+        self.alive = by_text.sum(axis=0) / self.texts
         """[lengths], probability that the first 0, 1, ... k drafted tokens are all accepted."""
         self.expected = 1 / for_all(1 / by_text.cumsum(axis=1), self.fixed)
         """[lengths], expected tokens of a round, each text's."""
@@ -51,7 +52,7 @@ class Value:
     @property
     def reading(self) -> float:
         """Plain rounds that reading missed tokens costs; at most half of what an answer may lose."""
-        return min(self.once / float(self.seconds[0]), START / 2)
+        return min(self.once / float(self.seconds[0]), start(self.texts) / 2)
 
     def best(self, left: float, ahead: float) -> int:
         """The fastest length that risks no more than its share of the `left` plain rounds; 0 if none does, or

@@ -1,6 +1,7 @@
 """The draft length of several texts in simulated time: costs by batch size, texts and noise are given."""
 
 import random
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from benchmarks.policy_worlds import DRAIN, OUTLIERS, TEXTS
 from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.drafters.lookup import CANDIDATES
 from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy import controller
 from mlx_spec.policy.budget import START, Budget
@@ -26,6 +28,8 @@ STEEP = {1: 1.0, 256: 256.0}
 CURVES = {"this CPU": THIS_CPU, "M3 Max": M3_MAX, "flat": FLAT, "steep": STEEP}
 STEP = 0.05
 """Time of drafting one token of one text, in plain rounds of one; with more texts it grows as passes do."""
+READING = 0.01
+"""Time of reading a missed token of all texts, in plain rounds of one."""
 TOKENS, ANSWER = 400, 96
 """Tokens written at each place, and of a text before the next one takes its place."""
 
@@ -40,9 +44,9 @@ def takes(curve: str, texts: int, k: int) -> float:
     return passes(curve, texts * (k + 1)) + STEP * k * passes(curve, texts)
 
 
-def of_one(curve: str) -> Costs:
-    """What calibration measures: costs of single texts."""
-    longest = {"model": 15, "lookup": 31}
+def of_one(curve: str, model: int = 15, lookup: int = 31) -> Costs:
+    """What calibration measures: costs of single texts, up to these draft lengths."""
+    longest = {"model": model, "lookup": lookup}
     rounds = {
         name: {k: RoundCost(passes(curve, k + 1) + STEP * k * (name == "model")) for k in range(1, most + 1)}
         for name, most in longest.items()
@@ -51,11 +55,16 @@ def of_one(curve: str) -> Costs:
 
 
 def written(
-    curve: str, texts: int, answers: list[list[float]], planner: Controller | None, seed: int
+    curve: str,
+    texts: int,
+    answers: list[list[float]],
+    planner: Controller | None,
+    seed: int,
+    prompt: int = 0,
 ) -> float:
     """Time until all answers are written, at most `texts` at once, given the acceptance rate of each token.
 
-    Without a planner all rounds are plain.
+    Without a planner all rounds are plain. Before its first draft the drafter reads `prompt` tokens.
     """
     rng, spent, before = random.Random(seed), 0.0, ""
     left = [[*rates] for rates in answers]
@@ -64,13 +73,14 @@ def written(
         places = next(size for size in BATCH_SIZES if size >= len(live))
         if planner:
             planner.of(places).begin([1000 * seed + i for i in live])
-        fresh = True
+        fresh, missed = True, prompt
         while all(left[i] for i in live):
             candidate, k = NO_CANDIDATE, 0
             if planner and not fresh:
-                candidate, k = planner.of(places).choose([CANDIDATE], 100)
+                candidate, k = planner.of(places).choose([replace(CANDIDATE, behind=missed)], 100)
             name = "model" if k else "none"
-            took = takes(curve, places, k) + DRAIN * (name != before)
+            took = takes(curve, places, k) + DRAIN * (name != before) + READING * missed * bool(k)
+            missed *= not k
             took += STEP * passes(curve, places) * (candidate is not NO_CANDIDATE and not k)
             seen = took * rng.lognormvariate(0, 0.08) * (5 if rng.random() < OUTLIERS else 1)
             read = {}
@@ -124,6 +134,41 @@ def test_drafts_that_pay_at_a_size_are_found(curve: str, texts: int, least: floa
     assert mean(curve, texts, "0.90", seeds=4) >= least
 
 
+def reads_first(prompt: int) -> float:
+    """Speedup of a new pair's first batches of eight, where calibration had time for short drafts only."""
+    speedups = []
+    for seed in range(1, 7):
+        planner, answers = Controller(of_one("flat", 8, 8)), [[0.8] * ANSWER for _ in range(24)]
+        plain = written("flat", 8, answers, None, seed)
+        speedups.append(plain / written("flat", 8, answers, planner, seed, prompt))
+    return float(np.mean(speedups))
+
+
+def test_a_drafter_that_reads_the_prompts_first_is_found_though_no_passes_of_two_rows_each_were_timed():
+    assert reads_first(100) > 1.25
+    assert reads_first(400) > 1.1
+
+
+def test_without_an_estimate_for_those_passes_it_would_be_found_later(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Costs, "together", lambda self, texts: Costs())
+    assert reads_first(100) < 1.25
+
+
+def test_a_copy_for_one_text_is_not_expected_of_the_others_nor_learned_from_them():
+    planner = Controller(of_one("flat")).of(8)
+    planner.costs = of_one("flat")
+    planner.begin(range(8))
+    copy = CANDIDATES[16]
+    own = replace(copy, texts=(3,))
+    assert planner.choose([own], 100) == (NO_CANDIDATE, 0)
+    planner.begin(range(8))
+    assert planner.choose([copy], 100)[1] > 0
+    rejected = Round((1,), 0, (1,), "lookup", 1.0)
+    planner.count(dict.fromkeys(range(8), rejected), own, 100)
+    known = planner.acceptance[copy.kind].by_text() @ np.arange(9)
+    assert len({*known}) == 2 and known.argmin() == 3
+
+
 def test_a_size_where_no_length_pays_is_left_plain_though_its_neighbours_are_not():
     best = {b: max(takes("M3 Max", b, 0) / takes("M3 Max", b, k) * sum(0.6**j for j in range(k + 1))
                    for k in range(1, 8)) for b in (1, 3, 8)}  # fmt: skip
@@ -165,8 +210,9 @@ def test_a_tree_has_its_rows_in_each_text_of_a_batch():
     costs = Costs(RoundCost(1.0), {"lookup": passes, "eagle, trees of 7": trees})
     assert costs.together(2).of("eagle, trees of 7", 3) == pytest.approx(passes[15].seconds + 0.15)
     far = costs.together(8).of("eagle, trees of 7", 3)
-    assert far == pytest.approx(4 * passes[15].seconds + 0.15), "four times the rows that were timed"
+    assert far == pytest.approx(passes[15].seconds + 48 * 0.1 + 0.15), "48 rows more than were timed"
     assert costs.together(8).longest("lookup") == 1, "two rows of each text, as timed"
+    assert costs.together(16).of("lookup", 1) == pytest.approx(passes[15].seconds + 16 * 0.1)
 
 
 def test_a_new_batch_may_lose_half_of_what_a_new_text_may():
