@@ -32,7 +32,7 @@ class Candidate:
     nodes: int = 0
     """Tokens of a draft tree, all branches together; 0: a chain."""
     texts: tuple[int, ...] | None = None
-    """The texts of the batch that it drafts for; None: all. Drafters give their places, policies get numbers."""
+    """The texts of the batch that it drafts for; None: all. By place, and by `Text.number` for policies."""
 
     @property
     def costs_as(self) -> str:
@@ -55,8 +55,7 @@ def rows_of(costs_as: str, k: int) -> int:
 
 
 def by_kind(own: Sequence[Candidate | None]) -> list[Candidate]:
-    """From the candidate of each text, by place: one of each kind, for the texts whose own is at least as likely
-    to be accepted."""
+    """From each text's own candidate, by place: one of each kind, for the texts whose own has its prior at least."""
     kinds = list({candidate.kind: candidate for candidate in own if candidate}.values())
     if len(own) == 1:
         return kinds

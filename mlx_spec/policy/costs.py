@@ -200,8 +200,8 @@ class Costs:
         """Estimated costs of rounds of `texts` texts, from those of one text.
 
         A pass costs about the same for as many rows of one text, and drafting about as much as for one text.
-        Passes of more rows than were timed are extrapolated; of chains that need them only drafts of one token
-        are estimated, which lead to longer ones.
+        Passes of more rows than were timed are extrapolated; of chains that need them only those of one token
+        are estimated: they lead to longer ones.
         """
         if self.plain is None:
             return Costs()
