@@ -79,7 +79,7 @@ SLASH_COMMANDS = (
     SlashCommand("copy", "[code [N]]", "Copy the last answer, the chosen message, or a code block"),
     SlashCommand("stop", "", "Stop the answer and keep its text"),
     SlashCommand("clear", "[keep]", "The same as /new"),
-    SlashCommand("theme", "", "Choose the colours"),
+    SlashCommand("theme", "[NAME]", "Choose the colours"),
     SlashCommand("config", "", "Where config.toml is, with keys, colours and defaults"),
     SlashCommand("log", "", "Where the engine's log is"),
     SlashCommand("quit", "", "Leave"),

@@ -25,6 +25,7 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.palette import ThemePalette
 from app.tui.screens.question import ask
 from app.tui.screens.sessions import SessionsScreen
+from app.tui.theme import THEME_NAMES
 from app.tui.widgets.conversation_view import ConversationView
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.prompt import Prompt
@@ -48,7 +49,7 @@ class CommandRunner:
             "rounds": lambda _: app.run_action("screen.inspect"),
             "stats": lambda _: app.run_action("screen.totals"),
             "messages": lambda _: app.run_action("screen.browse"),
-            "theme": lambda _: app.push_screen(ThemePalette()),
+            "theme": self._theme,
             "quit": lambda _: app.run_action("app.quit"),
             "compare": self._compare,
             "sweep": lambda value: self._compare(value, sweep=True),
@@ -228,6 +229,14 @@ class CommandRunner:
             self._chat.instruct("" if value == "none" else value)
         system = self._chat.conversation.system
         return f"Instructions: {system}" if system else "There are no instructions."
+
+    def _theme(self, name: str) -> None:
+        if not name:
+            self._app.push_screen(ThemePalette())
+        elif name not in THEME_NAMES:
+            raise BadInput(f"There is no theme '{name}'. /theme lists them.")
+        else:
+            self._app.theme = name
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):

@@ -138,6 +138,8 @@ async def test_a_wrong_theme_is_told_and_a_chosen_one_lasts(open_chat: OpenChat,
     async with open_chat() as chat:
         assert chat.app.theme == "gruvbox"
         file.write_text("theme = [")
-        chat.app.theme = "nord"
+        await chat.type("/theme nordd")
+        await chat.noticed("no theme 'nordd'")
+        await chat.type("/theme nord")
         await chat.noticed("nord is used until you leave")
     assert file.read_text() == "theme = ["
