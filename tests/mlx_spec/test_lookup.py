@@ -5,6 +5,7 @@ import random
 import pytest
 
 from mlx_spec import Options
+from mlx_spec.arrays import Length
 from mlx_spec.drafters.lookup import LookupDrafter, SuffixAutomaton
 from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, text, tiny_llama, tokens
@@ -55,6 +56,17 @@ def test_documents_are_copied_from_and_never_run_into_each_other():
     documents, drafter = [[1, 2, 3, 4, 5], [6, 7]], LookupDrafter()
     assert copied(drafter, [90, 1, 2, 3], 8, documents) == [4, 5]
     assert copied(drafter, [90, 4, 5, 6], 8, documents) == []
+
+
+def test_of_several_texts_each_kind_of_match_names_those_with_as_long_a_one():
+    texts, drafter = [[*range(20)] * 2, [*range(6)] * 2, [1, 2, 3], []], LookupDrafter()
+    drafter.begin(texts, [[]] * 4)
+    found = {each.kind: each.texts for each in drafter.candidates(Length.exact(40))}
+    assert found == {"lookup 16+": (0,), "lookup 5+": (0, 1)}
+    drafter.begin(texts[:1], [[]])
+    assert [(each.kind, each.texts) for each in drafter.candidates(Length.exact(40))] == [
+        ("lookup 16+", None)
+    ]
 
 
 def test_another_conversation_forgets_the_last_one():

@@ -4,6 +4,7 @@ import gc
 import random
 import weakref
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from functools import cache
 
 import mlx.core as mx
@@ -13,9 +14,11 @@ import pytest
 from mlx_spec import Engine, Options
 from mlx_spec import rows as rows_module
 from mlx_spec.batch import Batch
+from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
+from mlx_spec.policy.plan import Policy
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View
@@ -260,3 +263,27 @@ def test_a_target_that_cannot_read_several_texts_writes_one_after_another(kind):
     engine = Engine(build(kind), context_limit=512)
     assert engine.rows().most == 1
     assert is_right(engine, asked(7, 3, drafter="none"))
+
+
+class Told(Policy):
+    """Notes for which texts of the batch copies were offered."""
+
+    def __init__(self) -> None:
+        self.live: list[int] = []
+        self.places: set[int] = set()
+
+    def begin(self, texts: Collection[int]) -> None:
+        self.live = list(texts)
+
+    def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
+        self.places |= {self.live.index(text) for each in candidates for text in each.texts or ()}
+        return NO_CANDIDATE, 0
+
+
+def test_a_policy_knows_which_texts_have_a_copy():
+    engine, told = engine_of(one_layer(), context_limit=200), Told()
+    engine.controller = told  # type: ignore[assignment]
+    options = Options(max_tokens=40, drafter="lookup")
+    for _ in range(3):  # numbers of later texts are no places
+        list(engine.generate_batch([prompt(9, 1), prompt(9, 2)], [options] * 2))
+    assert told.places
