@@ -103,7 +103,8 @@ class ModelDrafter(Drafter):
         self._others -= max(0, others - gained)
         for i, text, own in pairs:
             own.extend(text[self.skipped + len(own) :])
-            self.cached.read_to(own, max(0, len(own) - self._lag), i)
+            # Of a batch some are read further while the others are caught up.
+            self.cached.read_to(own, max(self.cached.seen[i], len(own) - self._lag), i)
         return ()
 
     @property
