@@ -22,7 +22,7 @@ class Candidate:
     shadows: int = 0
     """Latest tokens of the text that a shadow draft could check."""
     behind: int = 0
-    """Missed tokens that it has to read before it can draft."""
+    """Missed tokens, of all texts, that it has to read before it can draft."""
     host_text: bool = False
     """Whether it needs the host to know the whole text first."""
     room: int = MAX_DRAFT_LENGTH

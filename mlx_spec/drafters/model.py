@@ -71,9 +71,8 @@ class ModelDrafter(Drafter):
     def candidates(self, length: Length) -> Sequence[Candidate]:
         usual = self.candidate
         room = usual.room if self._context_limit is None else self._context_limit - length.high
-        behind = max(0, self._lag - self.usual_lag)
         far = self._is_far(length)
-        return [replace(usual, shadows=self._shadows, behind=behind, host_text=far, room=room)]
+        return [replace(usual, shadows=self._shadows, behind=self._behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         self.cached.clamps = verifier.vocab > self.cached.vocab
@@ -106,6 +105,14 @@ class ModelDrafter(Drafter):
             # Of a batch some are read further while the others are caught up.
             self.cached.read_to(own, max(self.cached.seen[i], len(own) - self._lag), i)
         return ()
+
+    @property
+    def _behind(self) -> int:
+        """Missed tokens of all texts."""
+        if (longest := self._lag - self.usual_lag) <= 0:
+            return 0
+        unread = (len(own) - seen for own, seen in zip(self._texts, self.cached.seen, strict=True) if own)
+        return max(longest, sum(max(0, each - self.usual_lag) for each in unread))
 
     @property
     def _shadows(self) -> int:

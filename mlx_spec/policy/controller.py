@@ -86,6 +86,7 @@ class Controller(Policy):
             self._others[texts] = Controller(self.costs.together(texts), texts)
         other = self._others[texts]
         other.acceptance, other.budget = self.acceptance, self._batches
+        other.reading = self.reading | other.reading
         other._fixed = _fixed(self.costs, other.costs, texts)
         return other
 

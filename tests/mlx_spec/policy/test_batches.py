@@ -215,6 +215,14 @@ def test_a_tree_has_its_rows_in_each_text_of_a_batch():
     assert costs.together(16).of("lookup", 1) == pytest.approx(passes[15].seconds + 16 * 0.1)
 
 
+def test_the_time_of_reading_a_missed_token_is_that_of_single_texts_until_it_was_timed():
+    planner = Controller(of_one("flat"))
+    planner.reading["model"] = 0.5
+    assert planner.of(4).reading == {"model": 0.5}
+    planner.of(4).reading["model"] = 0.2
+    assert planner.of(4).reading == {"model": 0.2} and planner.reading == {"model": 0.5}
+
+
 def test_a_new_batch_may_lose_half_of_what_a_new_text_may():
     planner, lost = Controller(of_one("steep")), []
     for planned in (planner, planner.of(4)):
