@@ -60,4 +60,4 @@ def _written(value: object) -> str:
     """As people write it: 0.00001, not 1e-05, and 0, not 0.0."""
     if isinstance(value, float) and (value == 0 or 1e-10 <= abs(value) < 1e10):
         return f"{value:.15f}".rstrip("0").rstrip(".")
-    return str(value)
+    return str(value) or "empty"

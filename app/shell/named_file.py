@@ -70,7 +70,7 @@ def write_bytes(file: Path, content: bytes) -> None:
         new = not place.exists()
         try:
             place.write_bytes(content)
-        except OSError:
+        except BaseException:  # Ctrl+C too
             if new:
                 place.unlink(missing_ok=True)
             raise

@@ -92,6 +92,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "temperature is True; it must be a number, 0 (no sampling) or between 0.0001 and 10.",
         "Token ids are whole numbers, and stop_tokens holds 2.5. Give what the tokenizer returns.",
         "drafter is None; it must be auto, none, or names joined by +.",
+        "drafter is empty; it must be auto, none, or names joined by +.",
     ):
         assert wanted in refused
     assert all("the prompt" in line for line in refused[-12:-2])
