@@ -22,7 +22,7 @@ from app.engine.events import TextAdded, TurnEvent, merged
 from app.engine.loading import load
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
-from app.shell.errors import AppError, BadInput
+from app.shell.errors import AppError, BadInput, where
 from mlx_spec.errors import ContextFull, RankLost, SpecError
 from models.errors import ModelsError, is_lack_of_memory
 from models.pairs.pair import PairSpec
@@ -174,7 +174,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                         _answer(request, session, at_once, outbox, inbox)
             except Exception as error:  # a model's files can cause any error: report it and go on
                 if isinstance(request, Load):
-                    reason = _message(error)
+                    reason = _message(error, f"{type(error).__name__}: {error}".removesuffix("."))
                     outbox.send(LoadFailed(reason))
                 else:
                     outbox.send(_failed(request.id, error))
@@ -228,17 +228,18 @@ def _answer(
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
     refused = isinstance(error, BadInput | SpecError) and not isinstance(error, RankLost)
-    return AnswerFailed(number, _message(error), refused, isinstance(error, ContextFull))
+    return AnswerFailed(number, _message(error, where(error)), refused, isinstance(error, ContextFull))
 
 
-def _message(error: Exception) -> str:
-    """The message for the user. An error without a sentence of ours is traced to stderr, which is the log."""
+def _message(error: Exception, what: str) -> str:
+    """The message for the user. An error without a sentence of ours is `what`, and traced to stderr: the log.
+    Of an answer's error, that is not its text, which may quote a prompt, even that of another answer.
+    """
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)
-    traceback.print_exception(error)
+    traceback.print_exception(RuntimeError(what).with_traceback(error.__traceback__))
     if is_lack_of_memory(error):
         return "Out of memory. Choose a smaller pair or close other programs."
-    what = f"{type(error).__name__}: {error}".removesuffix(".")
     return f"The engine failed: {what}. engine.log has the details (in the chat: /log)."
 
 

@@ -1,8 +1,6 @@
 """The routes, and the endpoints that send no request to the engine."""
 
 from collections.abc import Callable, Collection
-from pathlib import Path
-from traceback import extract_tb
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +18,7 @@ from app.server.messages import count_tokens, messages
 from app.server.problem import Problem
 from app.server.responses import responses
 from app.server.service import Service, service
+from app.shell.errors import where
 from app.shell.output import talk
 
 
@@ -113,11 +112,9 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A defect of the server. The exception's text may quote the request, so it is not logged."""
-    *_, last = extract_tb(error.__traceback__)
-    what = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    talk(f"{request.url.path}: {what}")
-    return Problem(500, f"Something failed inside: {what}.").response(request.scope)
+    """A defect of the server."""
+    talk(f"{request.url.path}: {where(error)}")
+    return Problem(500, f"Something failed inside: {where(error)}.").response(request.scope)
 
 
 ROUTES = [

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from errno import EACCES, EADDRINUSE
 from ipaddress import ip_address
+from typing import Any
 
 import uvicorn
 
@@ -19,7 +20,7 @@ from app.server.gate import LOOPBACK
 from app.server.request_queue import RequestQueue
 from app.server.service import opened
 from app.server.slow_heads import ImpatientProtocol
-from app.shell.errors import BadInput, MachineFailed
+from app.shell.errors import BadInput, MachineFailed, where
 from app.shell.number_text import answer_figures, counted
 from app.shell.output import data, talk
 from mlx_spec.types import Options
@@ -66,6 +67,8 @@ def run_server(
     sockets, failure = _listen(host, port), ""
 
     async def serve() -> None:
+        asyncio.get_running_loop().set_exception_handler(_log_defect)
+
         def fail(reason: str) -> None:
             nonlocal failure
             failure, server.should_exit = reason, True
@@ -98,6 +101,11 @@ def run_server(
             each.close()
     if failure:
         raise BadInput(failure)
+
+
+def _log_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error = context.get("exception")
+    talk(f"failed: {where(error) if error else context['message']}")
 
 
 def _log(last: TurnEnded | AnswerFailed) -> None:

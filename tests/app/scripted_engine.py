@@ -100,7 +100,7 @@ class ScriptedSession:
         if said == "refuse":
             raise BadInput("The secret words are refused.")
         if said == "fail":
-            raise ValueError("scripted failure")
+            raise ValueError("the secret words fail")
         while said == "deaf" or (said == "read" and not cancelled()):
             time.sleep(0.01)
         if said == "read":

@@ -126,7 +126,7 @@ def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next
     cancelled = answer_of(events, 2)
     assert cancelled.finish_reason == "cancelled" and cancelled.text.startswith("The target")
     (failure,) = [e for e in events if isinstance(e, AnswerFailed)]
-    assert "scripted failure" in failure.message and "Traceback" not in failure.message
+    assert "ValueError at scripted_engine.py" in failure.message and "Traceback" not in failure.message
     assert "Traceback" in capfd.readouterr().err
     assert answer_of(events, 4).finish_reason == "stop"
 

@@ -124,7 +124,7 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
 def test_failures_there_are_told_here(client: ServerClient) -> None:
     client.send(ask(1, "fail"))
     (failed,) = (event for event in until_last(client, 1) if isinstance(event, AnswerFailed))
-    assert "scripted failure" in failed.message and not failed.refused
+    assert "ValueError at scripted_engine.py" in failed.message and not failed.refused
     client.send(Explain(2, (), Options(), (), ()))
     (failed,) = until_last(client, 2)
     assert isinstance(failed, AnswerFailed) and failed.refused and client.url in failed.message

@@ -125,7 +125,7 @@ async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
 def test_an_engine_that_fails_is_not_asked_again_by_itself(scripted_server: RunningServer) -> None:
     answer = scripted_server.chat("fail")
     assert answer.status == 500 and answer.headers["x-should-retry"] == "false"
-    assert "scripted failure" in answer.error["message"]
+    assert "ValueError at scripted_engine.py" in answer.error["message"]
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:

@@ -25,6 +25,15 @@ from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
 from tests.app.server.test_chat_over_http import ask, is_text, pair, until, until_last
 
+DEFECT = """
+from app.server.metrics import Metrics
+from tests.app.server.scripted_server import serve
+def count(*given: object) -> None:
+    raise ValueError("secret words")
+Metrics.count = count
+serve("scripted", setattr)
+"""
+
 
 def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a_request_is_logged(
     tmp_path: Path,
@@ -83,9 +92,18 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         "400: POST /mlx-spec/answer\n",
     ]
     (failed,) = (line for line in server.lines if line.startswith("failed: "))
-    assert "scripted failure" in failed
+    assert "ValueError at scripted_engine.py" in failed
     assert not [line for line in server.lines if "secret" in line or "target" in line]
-    assert "secret" not in (tmp_path / "engine.log").read_text()
+    log = (tmp_path / "engine.log").read_text()
+    assert "Traceback" in log and "secret" not in log.replace('raise ValueError("the secret words fail")', "")
+
+
+def test_a_defect_of_the_server_is_logged_by_its_type_and_place_and_quotes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, [], program=("-c", DEFECT)) as server:
+        assert server.text("hello")
+        server.wait_for("num_requests_running", 0)
+    assert "failed: ValueError at <string>:5\n" in server.lines
+    assert "secret" not in "".join(server.lines)
 
 
 @pytest.mark.parametrize(

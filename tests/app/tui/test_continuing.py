@@ -24,7 +24,7 @@ async def test_a_stopped_answer_goes_on_names_what_cut_it_and_outlasts_a_failure
         assert prompt is not None
         chat.app.state.conversation.tree[prompt.id] = replace(prompt, text="fail")
         before = chat.answers[-1].text
-        await chat.noticed("scripted failure", by="/continue")
+        await chat.noticed("ValueError at", by="/continue")
         assert chat.answers[-1].text == before
         await chat.type("/max-tokens 4")
         assert "cut at the length limit" in (await chat.ask("full")).stats

@@ -61,7 +61,7 @@ async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written
     async with open_chat(size=(40, 24)) as chat:
         await chat.type("fail")
         await chat.settled()
-        await chat.noticed("scripted failure")
+        await chat.noticed("ValueError at")
         assert chat.area.text == "fail" and chat.prompts == []
         await chat.shows("● scripted")
         assert "reading" not in chat.screen

@@ -34,10 +34,10 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         await chat.ask("hello")
         assert "/nothing" not in chat.screen
         await chat.type("fail")
-        await chat.shows("scripted failure")
+        await chat.shows("ValueError at")
         assert seconds[-1] > 20
         await chat.ask("hello")
-        assert "scripted failure" in chat.screen, "an error stays until it was read"
+        assert "ValueError at" in chat.screen, "an error stays until it was read"
 
 
 async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(open_chat: OpenChat) -> None:
