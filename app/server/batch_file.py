@@ -19,6 +19,8 @@ from models.files import parse_json, replacing
 
 LARGEST = 2**30
 """Bytes of requests."""
+BEGINNING = b'{"id": "batch_req_'
+"""Of an answer's line."""
 
 
 class BatchRequest(BaseModel, frozen=True):
@@ -93,8 +95,11 @@ def open_answers(file: Path, asked: Collection[str]) -> Iterator[Answers]:
     with _open(file) as opened:
         opened.seek(0)
         content = opened.read()
+        end = content.rfind(b"\n") + 1
         try:
-            for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+            if content[end:][: len(BEGINNING)] != BEGINNING[: len(content) - end]:
+                raise ValueError
+            for line in content[:end].splitlines(keepends=True):
                 name, response = (one := parse_json(line))["custom_id"], one["response"]
                 if response and response["status_code"] < 400:
                     answered.add(name)

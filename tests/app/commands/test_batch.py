@@ -113,6 +113,16 @@ def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run:
     assert run(*command).err == "Already answered: 6 of 6 requests.\n"
 
 
+@pytest.mark.parametrize("content", ['{"name": "settings"}', "text", '{"custom_id": "r1", "method"'])
+def test_a_file_of_one_line_without_an_end_is_kept_unless_the_line_is_an_answers(
+    content: str, tmp_path: Path, run: Cli
+) -> None:
+    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.json"
+    out.write_text(content)
+    assert f"{out} holds something else" in run("batch", given, out, code=2).err
+    assert out.read_text() == content
+
+
 @pytest.mark.usefixtures("threaded")
 def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -> None:
     out = tmp_path / "out.jsonl"
