@@ -59,14 +59,16 @@ def _depth(error: Any) -> tuple[int, bool]:
 
 
 def _problem(error: Any) -> Problem:
-    """An error as a sentence, with its place in the body."""
+    """An error as a sentence, with its place in the body, which is logged: the names in it are ours."""
     if error["type"] == "json_invalid" and not error["loc"]:
         return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
-    place = ""
-    for part in error["loc"]:
+    place, loc, why = "", error["loc"], error["msg"]
+    if error["type"] == "extra_forbidden":
+        *loc, name = loc
+        why = f"there is no field {name[:100]!r} here"
+    for part in loc:
         if isinstance(part, int):
             place += f"[{part}]"
         elif part.isidentifier() and part not in ("str", "list", "int"):  # a union's tried type
             place += f".{part}" if place else part
-    why = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
     return Problem(400, f"{place or 'The body'}: {why}.", param=place or None)

@@ -168,7 +168,7 @@ REFUSED = [
     ({"stop": ""}, "stop"),
     ({"draft": {"length": 99}}, "draft_length"),
     ({"draft": {"drafter": "nobody"}}, None),
-    ({"draft": {"drafters": "none"}}, "draft.drafters"),
+    ({"draft": {"drafters": "none"}}, "draft"),
     ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, None),
 ]
@@ -195,7 +195,7 @@ def test_what_cannot_be_done_is_refused_and_says_what(
             {"messages": [{"role": "user", "content": [{"text": "b"}]}]},
             "messages[0].content[0].type: Field r",
         ),
-        ({"draft": {"lenght": 3}}, "draft.lenght: there is no such field."),
+        ({"draft": {"draft-length": 3}}, "draft: there is no field 'draft-length' here."),
     ],
 )
 def test_a_mistake_is_named_where_it_is_also_in_a_list_where_a_text_could_stand(
