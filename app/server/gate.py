@@ -8,8 +8,8 @@ listed, and a body must be declared as JSON, which a page cannot do without a CO
 import asyncio
 import hmac
 import os
+import re
 from collections.abc import Callable, Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,7 +65,8 @@ def address_check(names: Collection[str], origins: Collection[str]) -> Check:
 
     def check(scope: Scope, headers: Headers) -> None:
         host, address = headers.get("host", ""), scope["server"][0]
-        if _name(host) not in ours | {address}:
+        name = re.sub(r":\d*$", "", host).strip("[]").lower()
+        if name not in ours | {address}:
             message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
             raise Problem(403, message, code="host_not_allowed")
         origin = headers.get("origin")
@@ -102,10 +103,3 @@ def check_size(size: int) -> None:
     if size > MOST_BODY_BYTES:
         limit = f"{MOST_BODY_BYTES // 2**20} MB"
         raise Problem(413, f"The request is larger than {limit}. Send less.", code="request_too_large")
-
-
-def _name(host: str) -> str | None:
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None

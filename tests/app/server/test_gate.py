@@ -58,7 +58,8 @@ def test_a_key_that_is_no_utf_8_is_sent_and_compared_as_it_is(monkeypatch: pytes
         ("localhost", True), ("LOCALHOST:1", True), ("127.0.0.1:99", True), ("[::1]:8080", True),
         ("listed.example:1", True), ("evil.example", False), ("localhost.evil.example", False),
         ("evil.example:8080", False), ("", False), ("[", False), ("127.0.0.1.nip.example", False),
-        ("user@localhost@evil", False),
+        ("user@localhost@evil", False), ("evil.example@localhost", False), ("localhost#evil.example", False),
+        ("localhost/evil.example", False), ("localhost:port", False), ("::1", False), ("localhost.", False),
     ],
 )  # fmt: skip
 def test_the_name_in_host_must_be_ours(kept: RunningServer, host: str, allowed: bool) -> None:
