@@ -8,7 +8,6 @@ import socket
 from collections.abc import Collection
 from contextlib import suppress
 from errno import EACCES, EADDRINUSE
-from ipaddress import ip_address
 from typing import Any
 
 import uvicorn
@@ -53,15 +52,15 @@ def run_server(
     """Serve until Ctrl+C.
 
     Args:
-        host: `localhost` is both loopback addresses; any address but a loopback one needs a key.
+        host: `localhost` is both loopback addresses; an address that is not in `LOOPBACK` needs a key.
         port: 0 takes a free one.
         at_once: requests answered side by side.
         names: further names accepted in `Host`.
         origins: web pages that may send requests.
     """
-    if not key and not _is_loopback(host):
+    if not key and host not in LOOPBACK:
         raise BadInput(
-            f"--host {host} can be reached from other machines. Set a key that they must send: "
+            f"--host {host} may be reached from other machines. Set a key that they must send: "
             "MLX_SPEC_API_KEY=... mlx-spec serve."
         )
     sockets, failure = _listen(host, port), ""
@@ -116,13 +115,6 @@ def _log(last: TurnEnded | AnswerFailed) -> None:
         talk(", ".join([prompt, *answer_figures(stats), last.finish_reason]))
     elif not last.refused:
         talk(f"failed: {last.message}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _listen(host: str, port: int) -> list[socket.socket]:

@@ -157,7 +157,7 @@ def test_another_address_needs_a_key(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLX_SPEC_API_KEY", raising=False)
-    for host in ("0.0.0.0", "192.168.1.7", "::", "some.name"):
+    for host in ("0.0.0.0", "192.168.1.7", "::", "some.name", "127.0.0.2"):
         assert main(["serve", "builtin", "--host", host]) == 2
         assert "MLX_SPEC_API_KEY" in capfd.readouterr().err
 
