@@ -6,7 +6,8 @@ from errno import ENOENT
 import typer
 
 from app.shell import exit_codes
-from app.shell.errors import AppError, MachineFailed
+from app.shell.errors import AppError, MachineFailed, where
+from app.shell.runtime import rank
 from mlx_spec.errors import OutOfRange, RankLost, SpecError
 from models.errors import MachineTrouble, ModelsError, PullCancelled, is_full_disk, is_lack_of_memory
 
@@ -36,7 +37,8 @@ def failure(error: Exception) -> tuple[int, str]:
         case _ if is_lack_of_memory(error):
             message = "The memory is full. Choose a smaller pair (`mlx-spec pairs`), or close other programs."
         case _:
-            what = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            # Rank 0's prompts are not printed by others.
+            what = where(error) if rank() else f"{type(error).__name__}: {error}".splitlines()[0][:300]
             message = f"Something failed inside: {what}\nRepeat with {DEBUG} to see where."
     return exit_codes.MACHINE_FAILED, message
 

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from app.cli import main
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
 from tests.models.tiny_models import make_model
 from tests.on_ranks import ends, start_ranks
@@ -31,6 +32,19 @@ def test_two_ranks_print_one_answer_the_same_as_alone(
     assert "20 tokens" in err
     main([*line, "0"])
     assert capsys.readouterr().out == out
+
+
+def test_another_rank_tells_an_errors_type_and_place_not_its_text_which_may_quote_rank_0s_prompt(
+    monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("secret words")
+
+    monkeypatch.setenv("MLX_RANK", "1")
+    monkeypatch.setattr("app.commands.arguments.load", fail)
+    err = run("generate builtin", code=3).err
+    assert err.startswith("Rank 1: Something failed inside: ValueError at test_several_macs.py:")
+    assert "secret" not in err
 
 
 @pytest.mark.slow
