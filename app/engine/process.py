@@ -232,8 +232,8 @@ def _failed(number: int, error: Exception) -> AnswerFailed:
 
 
 def _message(error: Exception, what: str) -> str:
-    """The message for the user. An error without a sentence of ours is `what`, and traced to stderr: the log.
-    Of an answer's error, that is not its text, which may quote a prompt, even that of another answer.
+    """The message for the user. An error without a sentence of ours is `what`, also in the log (stderr): the
+    text of an answer's error may quote a prompt, even another answer's.
     """
     if isinstance(error, AppError | SpecError | ModelsError):
         return str(error)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import httpx2
@@ -75,15 +75,29 @@ async def answer_all(
     def count(last: TurnEnded | AnswerFailed) -> None:
         outcome.tokens += last.stats.tokens if isinstance(last, TurnEnded) else 0
 
+    async def answer_some() -> None:
+        for request in waiting:
+            # Not the client's own json=, which fails at NaN: the server refuses it where it is read.
+            content = json.dumps({**request.body, "stream": False})
+            while (came := await client.post(request.url, content=content, headers=JSON)).status_code == 429:
+                await asyncio.sleep(AGAIN_SECONDS)
+            body = came.json()
+            if came.status_code >= 500:
+                outcome.failed += 1
+                talk(f"{request.custom_id}: {body['error']['message']}")
+            else:
+                answers.add(request.custom_id, came.status_code, body)
+                outcome.refused += came.status_code >= 400
+            outcome.done += 1
+            line.show(outcome.text)
+
     with opened(pair, defaults, at_once, count, fail) as served, Progress() as line:
         app = application(served, names=LOOPBACK, origins=(), key=None)
         # A defect of the server fails one request: the response says so, and the rest goes on.
         transport, url = httpx2.ASGITransport(app=app, raise_app_exceptions=False), "http://localhost"
         async with httpx2.AsyncClient(transport=transport, base_url=url, timeout=None) as client:
             line.show(outcome.text)
-            work = asyncio.gather(
-                *(_answer_some(client, waiting, answers, outcome, line) for _ in range(at_once * AHEAD))
-            )
+            work = asyncio.gather(*(answer_some() for _ in range(at_once * AHEAD)))
             try:
                 await work
             except asyncio.CancelledError:
@@ -92,26 +106,3 @@ async def answer_all(
     if failure:
         raise BadInput(failure)
     return outcome
-
-
-async def _answer_some(
-    client: httpx2.AsyncClient,
-    waiting: Iterator[BatchRequest],
-    answers: Answers,
-    outcome: Outcome,
-    line: Progress,
-) -> None:
-    for request in waiting:
-        # Not the client's own json=, which fails at NaN: the server refuses it where it is read.
-        content = json.dumps({**request.body, "stream": False})
-        while (response := await client.post(request.url, content=content, headers=JSON)).status_code == 429:
-            await asyncio.sleep(AGAIN_SECONDS)
-        body = response.json()
-        if response.status_code >= 500:
-            outcome.failed += 1
-            talk(f"{request.custom_id}: {body['error']['message']}")
-        else:
-            answers.add(request.custom_id, response.status_code, body)
-            outcome.refused += response.status_code >= 400
-        outcome.done += 1
-        line.show(outcome.text)

@@ -65,8 +65,7 @@ def address_check(names: Collection[str], origins: Collection[str]) -> Check:
 
     def check(scope: Scope, headers: Headers) -> None:
         host, address = headers.get("host", ""), scope["server"][0]
-        name = re.sub(r":\d*$", "", host).strip("[]").lower()
-        if name not in ours | {address}:
+        if re.sub(r":\d*$", "", host).strip("[]").lower() not in ours | {address}:
             message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
             raise Problem(403, message, code="host_not_allowed")
         origin = headers.get("origin")
