@@ -1,6 +1,5 @@
 """A model's files before loading: a folder in mlx-lm's format, or a GGUF file (`gguf.py`)."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from mlx_spec.drafters.draft_head import embedding_of
 from mlx_spec.ranks import Ranks
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_lack_of_memory, reason_of
 from models.load.configuration import rope_settings
-from models.load.gguf import unpack
+from models.load.gguf import read_weights, unpack
+from models.load.gguf_file import GgufFile
 from models.load.ranks import split
 from models.load.tokenizers import settings, tokenizer_trouble
 from models.pairs.folder import bytes_by_dtype, check_config, read_config
-
-KINDS = {mx.uint32: "U32", mx.float16: "F16", mx.bfloat16: "BF16", mx.float32: "F32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +31,13 @@ class Checkpoint:
     """As the user named it."""
     folder: Path
     """With config.json and the tokenizer's files."""
-    weights: dict[str, mx.array] | None = None
-    """From a GGUF file; None: in safetensors files of the folder."""
-    note: str = ""
+    gguf: GgufFile | None = None
+    """Of the weights; None: they are in safetensors files of the folder."""
+
+    @property
+    def note(self) -> str:
+        """For the user; empty if there is nothing to say."""
+        return self.gguf.note if self.gguf else ""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -43,9 +45,7 @@ class Checkpoint:
 
     def weight_bytes(self) -> int:
         """Bytes of the weights in memory."""
-        stored = bytes_by_dtype(self.folder) if self.weights is None else Counter[str]()
-        for array in (self.weights or {}).values():
-            stored[KINDS[array.dtype]] += array.nbytes
+        stored = self.gguf.bytes_by_dtype() if self.gguf else bytes_by_dtype(self.folder)
         if on_cpu():
             stored["U32"] = stored["U32"] * 32 // (self.config.get("quantization") or {}).get("bits", 32)
             stored["F16"] *= 2
@@ -67,15 +67,15 @@ class Checkpoint:
         check_config(self.config, str(self.path))
         try:
             model, config = load_model(
-                self.folder, lazy=True, strict=self.weights is None, model_config=rope_settings(self.config)
+                self.folder, lazy=True, strict=not self.gguf, model_config=rope_settings(self.config)
             )
-            if self.weights is not None:
-                model.load_weights(list(self.weights.items()))
+            if self.gguf:
+                model.load_weights(list(read_weights(self.gguf).items()))
             if as_float32 or on_cpu():
                 model.set_dtype(mx.float32)  # before dequantizing, else it rounds to float16
                 model = dequantize_model(model)
                 model.set_dtype(mx.float32)  # MXFP4 was made bfloat16
-            elif self.weights is not None and config["model_type"] != "gemma3_text":
+            elif self.gguf and config["model_type"] != "gemma3_text":
                 # Norms are float32 in these files and would make all states so. Gemma's exceed float16.
                 model.set_dtype(embedding_of(model)(mx.zeros((1,), mx.int32)).dtype)
             if ranks:
@@ -115,8 +115,7 @@ def opened(path: Path) -> Iterator[Checkpoint]:
         yield Checkpoint(path, path)
         return
     with TemporaryDirectory(prefix="mlx-spec-") as folder:
-        weights, note = unpack(path, Path(folder))
-        yield Checkpoint(path, Path(folder), weights, note)
+        yield Checkpoint(path, Path(folder), unpack(path, Path(folder)))
 
 
 def trouble(path: Path, error: Exception) -> ModelsError:

@@ -13,7 +13,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from models.errors import BadChoice, BrokenFiles, MachineTrouble, is_full_disk, reason_of
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_full_disk, reason_of
 from models.load.gguf_file import DAMAGE, GgufFile
 from models.load.gguf_numbers import GROUP, KINDS
 from models.load.gguf_tokenizer import tokenizer_of
@@ -89,14 +89,8 @@ ARCHITECTURES = {
 }
 
 
-def unpack(path: Path, folder: Path, *, weights: bool = True) -> tuple[dict[str, mx.array], str]:
-    """Write config.json and the tokenizer of a GGUF file into `folder`.
-
-    Args:
-        weights: read them too, which may take minutes.
-
-    Returns:
-        Its weights under mlx-lm's names, and a note for the user: empty if they are the same bit for bit.
+def unpack(path: Path, folder: Path) -> GgufFile:
+    """Write config.json and the tokenizer of a GGUF file into `folder`; the file, its weights not read.
 
     Raises:
         BrokenFiles: the file is truncated or damaged, or its metadata is incomplete.
@@ -104,35 +98,46 @@ def unpack(path: Path, folder: Path, *, weights: bool = True) -> tuple[dict[str,
         MachineTrouble: the disk of `folder` is full.
     """
     try:
-        return _unpack(path, folder, weights)
-    except Exception as error:
+        file = GgufFile(path)
+        if file.architecture not in ARCHITECTURES:
+            known = ", ".join(ARCHITECTURES)
+            raise BadChoice(
+                f"{path} has the architecture {file.architecture}; GGUF is supported for {known}. "
+                "Use an MLX or safetensors version of the model."
+            )
+        config = _config(file, ARCHITECTURES[file.architecture])
+        tokenizer_of(file).save_pretrained(folder)
+        (folder / "config.json").write_text(json.dumps(config))
+    except ModelsError:
+        raise
+    except Exception as error:  # tokenizers raises nothing more special
         if is_full_disk(error):
             raise MachineTrouble(
                 f"The tokenizer of {path} cannot be written to {folder}: the disk is full. Make room there, "
                 "or set TMPDIR to another folder."
             ) from error
-        if not isinstance(error, DAMAGE):
-            raise
-        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.") from error
+        raise _damaged(path, error) from error
+    return file
 
 
-def _unpack(path: Path, folder: Path, whole: bool) -> tuple[dict[str, mx.array], str]:
-    file = GgufFile(path)
-    if file.architecture not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        raise BadChoice(
-            f"{path} has the architecture {file.architecture}; GGUF is supported for {known}. "
-            "Use an MLX or safetensors version of the model."
-        )
+def read_weights(file: GgufFile) -> dict[str, mx.array]:
+    """The weights under mlx-lm's names; may take minutes. BrokenFiles if the file is truncated or damaged."""
+    try:
+        layers = _layers(file).items()
+        arrays = {f"{layer}.{leaf}": x for name, layer in layers for leaf, x in file.tensor(name).items()}
+        return _as_mlx(arrays, ARCHITECTURES[file.architecture], file)
+    except DAMAGE as error:
+        raise _damaged(file.path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> BrokenFiles:
+    return BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.")
+
+
+def _layers(file: GgufFile) -> dict[str, str]:
+    """By tensor: mlx-lm's name of its layer."""
     architecture = ARCHITECTURES[file.architecture]
-    layers = {name: _layer(name, architecture, path) for name in file.table if name != ROPE_FACTORS}
-    tokenizer_of(file).save_pretrained(folder)
-    (folder / "config.json").write_text(json.dumps(_config(file, architecture, layers)))
-    if not whole:
-        return {}, ""
-    arrays = {f"{layer}.{leaf}": x for name, layer in layers.items() for leaf, x in file.tensor(name).items()}
-    note = f"{path.name} has K-quants: {file.rounded} matrices are rounded." if file.rounded else ""
-    return _as_mlx(arrays, architecture, file), note
+    return {name: _layer(name, architecture, file.path) for name in file.table if name != ROPE_FACTORS}
 
 
 def _layer(name: str, architecture: Architecture, path: Path) -> str:
@@ -166,14 +171,17 @@ def _key_heads(file: GgufFile) -> int:
     return file.get("{}.attention.head_count_kv", file.get("{}.attention.head_count"))
 
 
-def _config(file: GgufFile, architecture: Architecture, layers: Mapping[str, str]) -> dict[str, Any]:
-    """config.json; `layers` are mlx-lm's names by tensor."""
-    get = file.get
+def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
+    """config.json."""
+    get, layers = file.get, _layers(file)
     heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
+    found = len({name.split(".")[1] for name in file.table if name.startswith("blk.")})
+    if found != (named := get("{}.block_count")):  # mlx-lm would build as many as are named
+        raise BrokenFiles(f"{file.path} names {named} layers and has {found}. Fetch it again.")
     config = {
         "model_type": architecture.model_type,
         "hidden_size": hidden,
-        "num_hidden_layers": get("{}.block_count"),
+        "num_hidden_layers": found,
         "intermediate_size": get("{}.feed_forward_length"),
         "num_attention_heads": heads,
         "num_key_value_heads": _key_heads(file),

@@ -5,6 +5,7 @@ with llama.cpp's `gguf.quants`).
 """
 
 import struct
+from collections import Counter
 from math import prod
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -14,7 +15,7 @@ import mlx.core as mx
 import numpy as np
 
 from models.errors import BadChoice, BrokenFiles
-from models.load.gguf_numbers import KINDS
+from models.load.gguf_numbers import GROUP, KINDS
 
 LEAVES: tuple[str, ...] = "weight", "scales", "biases"
 """mlx-lm's names of a quantized matrix's arrays."""
@@ -23,8 +24,9 @@ DAMAGE = OSError, ValueError, TypeError, LookupError, ArithmeticError, Recursion
 _TEXT, _LIST = 8, 9
 _NUMBERS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Formats of metadata, by their number in the file."""
-_PLAIN = {0: (np.float32, mx.float32), 1: (np.float16, mx.float16), 30: (np.uint16, mx.bfloat16)}
-"""F32, F16 and BF16, by their number in the file: as NumPy reads them, and what they are."""
+_PLAIN = {0: ("F32", np.float32, mx.float32), 1: ("F16", np.float16, mx.float16),
+          30: ("BF16", np.uint16, mx.bfloat16)}  # fmt: skip
+"""By number in the file: name in safetensors, dtype as NumPy reads it, dtype."""
 
 
 class Entry(NamedTuple):
@@ -78,9 +80,22 @@ class GgufFile:
         return key in self._values
 
     @property
-    def rounded(self) -> int:
-        """How many matrices are not the same bit for bit in MLX's format."""
-        return sum(kind in KINDS and KINDS[kind].rounded for _, kind, _ in self.table.values())
+    def note(self) -> str:
+        """For the user; empty if all weights are the same bit for bit in MLX's format."""
+        rounded = sum(kind in KINDS and KINDS[kind].rounded for _, kind, _ in self.table.values())
+        return f"{self.path.name} has K-quants: {rounded} matrices are rounded." if rounded else ""
+
+    def bytes_by_dtype(self) -> Counter[str]:
+        """Bytes of the tensors in MLX's formats, by dtype name in safetensors."""
+        count: Counter[str] = Counter()
+        for shape, kind, _ in self.table.values():
+            if kind in _PLAIN:
+                name, stored, _ = _PLAIN[kind]
+                count[name] += prod(shape) * np.dtype(stored).itemsize
+            else:
+                count["U32"] += prod(shape) * KINDS[kind].bits // 8
+                count["F16"] += prod(shape) // GROUP * 4
+        return count
 
     def tensor(self, name: str) -> dict[str, mx.array]:
         """A tensor by the last part of its name; a quantized matrix is three, as mlx-lm names them.
@@ -90,7 +105,7 @@ class GgufFile:
         shape, kind, offset = self.table[name]
         self._at = self._begin + offset
         if kind in _PLAIN:
-            stored, dtype = _PLAIN[kind]
+            _, stored, dtype = _PLAIN[kind]
             numbers = np.frombuffer(self._take(prod(shape) * np.dtype(stored).itemsize), stored)
             return {name.rpartition(".")[2]: mx.array(numbers).view(dtype).reshape(shape)}
         found = KINDS[kind]

@@ -205,7 +205,7 @@ def small_files(path: Path) -> Iterator[Path]:
     from models.load.gguf import unpack  # MLX takes a moment to load
 
     with TemporaryDirectory(prefix="mlx-spec-") as folder:
-        unpack(path, Path(folder), weights=False)
+        unpack(path, Path(folder))
         yield Path(folder)
 
 

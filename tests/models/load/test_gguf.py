@@ -98,6 +98,14 @@ def test_its_tokenizer_alone_is_read_without_the_weights(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
+def test_a_model_that_memory_cannot_hold_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):
+    write_gguf(tmp_path / "model.gguf", "llama", Kind.Q8_0)
+    monkeypatch.setattr(GgufFile, "tensor", lambda *_: pytest.fail("gigabytes are read"))
+    monkeypatch.setattr("models.load.engine.physical_memory", lambda: 100_000)
+    with pytest.raises(MachineTrouble, match="weights need .* of memory"):
+        load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))
+
+
 def test_a_space_is_put_before_a_text_only_if_the_file_says_so(tmp_path):
     file = tmp_path / "model.gguf"
     for leading, tokens in ((True, ["<s>", "▁a", "▁b"]), (False, ["<s>", "a", "▁b"])):
@@ -161,11 +169,15 @@ def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
     whole, cut = file.read_bytes(), "cannot be read as GGUF|is no GGUF file"
     nameless = whole.replace(b"general.architecture", b"general.architectur3")
     headless = whole.replace(b"head_count\4\0\0\0\2", b"head_count\4\0\0\0\0")
-    assert whole not in (nameless, headless)
+    layers = whole.replace(b"block_count\4\0\0\0\2\0\0\0", b"block_count\4\0\0\0\3\0\0\0")
+    merges = whole.replace(b"h e\3", b"h \0\3")
+    assert whole not in (nameless, headless, layers, merges)
     for content, refusal in (
         *((whole[:kept], cut) for kept in (0, 3, 1000, -1)),
         (nameless, "has no general.architecture in its metadata"),
         (headless, "cannot be read as GGUF"),
+        (layers, "names 3 layers and has 2. Fetch it again"),
+        (merges, "cannot be read as GGUF .Error while initializing BPE: Token .* out of vocabulary"),
     ):
         file.write_bytes(content)
         with pytest.raises(BrokenFiles, match=refusal):
