@@ -9,7 +9,6 @@ import typer
 from app.history.answers import answers_folder
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
-from app.shell.interrupt import Interrupt
 from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
 from models.documents.folder import named_documents
@@ -110,7 +109,7 @@ def command(
         if (answers := answers_folder()) is None:
             raise BadInput("--from-chats: no answer is saved yet. Leave it out.")
         places.append(str(answers))
-    with Progress() as line, Interrupt() as interrupt:
+    with Progress() as line:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
         check_endpoint()  # a malformed one crashes the model libraries
@@ -129,12 +128,11 @@ def command(
             data(work.estimate())
             return exit_codes.DONE
         shop.check_place()
+        line.show("Waiting for the first text ...")
         shown, found = time.monotonic(), ""
 
         def report(step: Any) -> None:
             nonlocal shown, found
-            if interrupt.pressed:
-                raise KeyboardInterrupt
             line.show(str(step))
             if step.found not in ("", found) or (not line.seen and time.monotonic() - shown > 60):
                 line.clear()

@@ -1,12 +1,15 @@
 """`train`: from a target to a drafter that every command uses."""
 
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
 
 from app.cli import main
+from mlx_spec.training.study import Text
 from models.load.checkpoint import opened
 from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
@@ -95,6 +98,18 @@ def test_a_stopped_training_goes_on(
     assert files - {"vocabulary.json"} == {*written, f"{kept}.safetensors"}
     texts = [str(text.tokens.tolist()) for name in written for text in job.study.read(folder / name)]
     assert len(texts) == len(set(texts)) == 6, "and no text"
+
+
+def test_ctrl_c_ends_a_training_before_its_first_text_is_written(
+    tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts(*_: object) -> Iterator[Text]:
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("it goes on")
+        yield
+
+    monkeypatch.setattr("mlx_spec.training.own_text.own_texts", texts)
+    assert "Stopped. The same command goes on" in run("train", tiny_pair.target, code=130).err
 
 
 @pytest.mark.parametrize(

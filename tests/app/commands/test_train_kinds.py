@@ -101,9 +101,9 @@ def test_another_model_is_taught_and_written_with_few_bits(tiny_pair: TinyPair, 
 def searches(monkeypatch: pytest.MonkeyPatch, *founds: Found, stop: bool = False) -> None:
     def search(*_: Any) -> Iterator[Found]:
         for found in founds:
+            yield found
             if stop and found is founds[-1]:
                 signal.raise_signal(signal.SIGINT)
-            yield found
 
     monkeypatch.setattr(layer_skip, "search", search)
 
