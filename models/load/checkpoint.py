@@ -120,11 +120,11 @@ def opened(path: Path) -> Iterator[Checkpoint]:
 
 def trouble(path: Path, error: Exception) -> ModelsError:
     """An error of loading as a message for the user: mlx-lm does not wrap the errors of its parts."""
-    text, reason = str(error), reason_of(error)
+    text, reason, of = str(error), reason_of(error), "metadata" if path.is_file() else "config.json"
     if is_lack_of_memory(error):
         return MachineTrouble(f"The weights in {path} do not fit into memory. Choose a smaller pair.")
     if isinstance(error, ValueError) and ("arameters" in text or "shape" in text):
-        return BrokenFiles(f"The weights in {path} do not belong to its config.json: {reason}")
+        return BrokenFiles(f"The weights in {path} do not belong to its {of}: {reason}")
     if isinstance(error, RuntimeError) and not isinstance(error, RecursionError):
         return BrokenFiles(f"The weights in {path} cannot be used here: {reason}")
     return BadChoice(f"mlx-lm cannot load the model in {path}: {type(error).__name__}: {reason}")

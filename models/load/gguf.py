@@ -14,7 +14,7 @@ from typing import Any
 import mlx.core as mx
 
 from models.errors import BadChoice, BrokenFiles, MachineTrouble, ModelsError, is_full_disk, reason_of
-from models.load.gguf_file import DAMAGE, GgufFile
+from models.load.gguf_file import GgufFile
 from models.load.gguf_numbers import GROUP, KINDS
 from models.load.gguf_tokenizer import tokenizer_of
 
@@ -116,50 +116,37 @@ def unpack(path: Path, folder: Path) -> GgufFile:
                 f"The tokenizer of {path} cannot be written to {folder}: the disk is full. Make room there, "
                 "or set TMPDIR to another folder."
             ) from error
-        raise _damaged(path, error) from error
+        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.") from error
     return file
 
 
 def read_weights(file: GgufFile) -> dict[str, mx.array]:
-    """The weights under mlx-lm's names; may take minutes. BrokenFiles if the file is truncated or damaged."""
-    try:
-        layers = _layers(file).items()
-        arrays = {f"{layer}.{leaf}": x for name, layer in layers for leaf, x in file.tensor(name).items()}
-        return _as_mlx(arrays, ARCHITECTURES[file.architecture], file)
-    except DAMAGE as error:
-        raise _damaged(file.path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> BrokenFiles:
-    return BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.")
+    """The weights under mlx-lm's names; may take minutes. BrokenFiles if the file ends too early."""
+    architecture, weights = ARCHITECTURES[file.architecture], dict[str, mx.array]()
+    heads = {"q_proj": file.get("{}.attention.head_count"), "k_proj": _key_heads(file)}
+    for tensor, layer in _layers(file).items():
+        name = layer.rpartition(".")[2]
+        for leaf, array in file.tensor(tensor).items():
+            if architecture.interleaved and name in heads:
+                array = _halves(array, heads[name])
+            if architecture.norm_offset and "norm" in name:
+                array = array - architecture.norm_offset
+            weights[f"{layer}.{leaf}"] = array
+    return weights
 
 
 def _layers(file: GgufFile) -> dict[str, str]:
     """By tensor: mlx-lm's name of its layer."""
-    architecture = ARCHITECTURES[file.architecture]
-    return {name: _layer(name, architecture, file.path) for name in file.table if name != ROPE_FACTORS}
-
-
-def _layer(name: str, architecture: Architecture, path: Path) -> str:
-    """mlx-lm's name of the layer that a tensor is of."""
+    architecture, layers = ARCHITECTURES[file.architecture], dict[str, str]()
     names = {**NAMES, **architecture.extra_names}
-    found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(?:weight|bias)", name)
-    if found is None or found[2] not in names:
-        raise BadChoice(f"{path} has a tensor {name}, which {architecture.model_type} has not in mlx-lm.")
-    place = f"model.layers.{found[1]}." if found[1] else ""
-    return f"{place}{names[found[2]]}"
-
-
-def _as_mlx(weights: dict[str, mx.array], architecture: Architecture, file: GgufFile) -> dict[str, mx.array]:
-    """Reorder the rows of q and k and shift the norms, in place, as mlx-lm stores them."""
-    heads = {"q_proj": file.get("{}.attention.head_count"), "k_proj": _key_heads(file)}
-    for name, array in weights.items():
-        layer = name.split(".")[-2]
-        if architecture.interleaved and layer in heads:
-            weights[name] = _halves(array, heads[layer])
-        if architecture.norm_offset and "norm" in layer:
-            weights[name] = array - architecture.norm_offset
-    return weights
+    for tensor in (name for name in file.table if name != ROPE_FACTORS):
+        found = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(?:weight|bias)", tensor)
+        if found is None or found[2] not in names:
+            raise BadChoice(
+                f"{file.path} has a tensor {tensor}, which {architecture.model_type} has not in mlx-lm."
+            )
+        layers[tensor] = f"{f'model.layers.{found[1]}.' if found[1] else ''}{names[found[2]]}"
+    return layers
 
 
 def _halves(x: mx.array, heads: int) -> mx.array:
@@ -177,7 +164,7 @@ def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
     found = len({name.split(".")[1] for name in file.table if name.startswith("blk.")})
     if found != (named := get("{}.block_count")):  # mlx-lm would build as many as are named
-        raise BrokenFiles(f"{file.path} names {named} layers and has {found}. Fetch it again.")
+        raise BrokenFiles(f"{file.path} names {named!r} layers and has {found}. Fetch it again.")
     config = {
         "model_type": architecture.model_type,
         "hidden_size": hidden,

@@ -19,8 +19,6 @@ from models.load.gguf_numbers import GROUP, KINDS
 
 LEAVES: tuple[str, ...] = "weight", "scales", "biases"
 """mlx-lm's names of a quantized matrix's arrays."""
-DAMAGE = OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError, struct.error
-"""What files raise that are truncated, damaged or may not be read."""
 _TEXT, _LIST = 8, 9
 _NUMBERS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """Formats of metadata, by their number in the file."""
@@ -41,9 +39,9 @@ class GgufFile:
     """A file, of which all but its tensors' numbers is read at once.
 
     Raises:
-        BrokenFiles: its metadata is incomplete.
+        BrokenFiles: it is truncated, or its metadata is incomplete.
         BadChoice: it is a part of a model, or has a number format that is not supported.
-        One of `DAMAGE`: it cannot be read.
+        Exception: it is damaged otherwise.
     """
 
     def __init__(self, path: Path):
@@ -98,10 +96,7 @@ class GgufFile:
         return count
 
     def tensor(self, name: str) -> dict[str, mx.array]:
-        """A tensor by the last part of its name; a quantized matrix is three, as mlx-lm names them.
-
-        Raises one of `DAMAGE` if it cannot be read.
-        """
+        """A tensor by the last part of its name; a quantized matrix is three, as mlx-lm names them."""
         shape, kind, offset = self.table[name]
         self._at = self._begin + offset
         if kind in _PLAIN:
@@ -131,7 +126,7 @@ class GgufFile:
         """The next bytes."""
         self._at += count
         if self._at > len(self._content):
-            raise ValueError("it ends too early")
+            raise BrokenFiles(f"{self.path} cannot be read as GGUF (it ends too early). Fetch it again.")
         return self._content[self._at - count : self._at]
 
     def _number(self, form: str) -> Any:

@@ -171,11 +171,13 @@ def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
     headless = whole.replace(b"head_count\4\0\0\0\2", b"head_count\4\0\0\0\0")
     layers = whole.replace(b"block_count\4\0\0\0\2\0\0\0", b"block_count\4\0\0\0\3\0\0\0")
     merges = whole.replace(b"h e\3", b"h \0\3")
-    assert whole not in (nameless, headless, layers, merges)
+    narrow = whole.replace(b"feed_forward_length\4\0\0\0\x80", b"feed_forward_length\4\0\0\0\x60")
+    assert whole not in (nameless, headless, layers, merges, narrow)
     for content, refusal in (
         *((whole[:kept], cut) for kept in (0, 3, 1000, -1)),
         (nameless, "has no general.architecture in its metadata"),
         (headless, "cannot be read as GGUF"),
+        (narrow, "do not belong to its metadata: Expected shape"),
         (layers, "names 3 layers and has 2. Fetch it again"),
         (merges, "cannot be read as GGUF .Error while initializing BPE: Token .* out of vocabulary"),
     ):
