@@ -97,7 +97,7 @@ class ComparisonView(Vertical):
             bars.clear()
             self._plain.begin("Without drafting")
             self._drafted.begin("With drafting")
-            self._prompt = run.prompt
+            self._prompt = -1 if run.warm_up else run.prompt  # a warm-up is no part of the race
         setting = plan.settings[run.setting]
         bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
         # Repeats give the same text.

@@ -107,6 +107,19 @@ async def test_a_comparison_can_be_stopped_while_measuring_and_left_when_unheard
         assert (await chat.ask("hello")).text
 
 
+async def test_the_bars_of_the_first_run_leave_the_warm_up_out(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.stream()
+        await chat.settled(by="escape")
+        screen = await chat.reached(CompareScreen, by="f5")
+        plain, bars = screen.query_one("#plain", ComparePane), screen.query_one(Bars)
+        await chat.until(lambda: len(text_in(plain)) > 0)
+        assert 0 < bars.shares()[0] < 1
+        assert bars.shares()[1] == 0, "drafting was only warmed up so far"
+        assert not bars.drafted.tokens_per_second
+        await chat.until(lambda: screen.progress is None, by="escape")
+
+
 async def test_a_comparison_is_given_the_attached_files_as_the_chats_own_answer_is(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
