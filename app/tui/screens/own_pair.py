@@ -69,9 +69,10 @@ drafters that need no files, or were trained here, are used."""
 
     def _suggest_draft(self, target: Source) -> None:
         draft = self.query_one("#own-draft", Input)
-        draft.value = fitting_draft(target) or ""
-        unknown = "No fitting draft is known. Name one, or none, then Enter."
-        self.show_message("This draft should fit. Enter checks both." if draft.value else unknown)
+        known = fitting_draft(target)
+        draft.value = known or "none"
+        unknown = "No fitting draft is known. Enter goes on without one; or name one."
+        self.show_message("This draft should fit. Enter checks both." if known else unknown)
         draft.focus()
 
     def _draft(self) -> Source | None:
