@@ -167,6 +167,14 @@ class Answer(Message):
                 return y
         return 0
 
+    def place_at(self, line: float) -> float:
+        """The offset of the text in this line or below, which growing does not change."""
+        rows = self._rows[max(0, round(line)) :]
+        return next((run.at for row in rows for run in row if run.at >= 0), len(self._shown))
+
+    def line_at(self, place: float) -> float:
+        return bisect_left(range(len(self._rows)), place, key=self.place_at)
+
     def watch_unfolded(self) -> None:
         self._arrange()
 

@@ -21,6 +21,13 @@ class Message(Widget):
         lines = enumerate(self.render_lines(self.size.region))
         return next((y for y, line in lines if any(s.style and s.style.underline for s in line)), 0)
 
+    def place_at(self, line: float) -> float:
+        """What a line shows, as a number that is the same at every width: the share of lines above it."""
+        return line / self.virtual_region.height
+
+    def line_at(self, place: float) -> float:
+        return round(place * self.virtual_region.height)
+
 
 class UserMessage(Message, Static):
     def __init__(self, message: ChatMessage, branch: str = "") -> None:

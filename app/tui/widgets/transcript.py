@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.reactive import var
-from textual.widget import Widget
 
 from app.tui.keys.keymap import bind
 from app.tui.program import Program
@@ -81,8 +80,8 @@ class Transcript(VerticalScroll, can_focus=True):
         self._window = range(0)
         self._moving = False
         self._width = 0
-        self._top: tuple[Widget, float] | None = None
-        """`_in_view` at this width; None while the end is in view."""
+        self._top: tuple[Message, float] | None = None
+        """The first message in view, and its place there; None while the end is in view."""
 
     def on_mount(self) -> None:
         self._show_welcome()
@@ -91,7 +90,7 @@ class Transcript(VerticalScroll, can_focus=True):
         """Keep what is in view: at another width, the messages above it have other heights."""
         if self._width != self.size.width:
             self._width = self.size.width
-            self.call_after_refresh(self._moved, self._top)
+            self.call_after_refresh(self._stay, self._top)
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""
@@ -111,7 +110,8 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._moving:
             return
         if self._width == self.size.width:
-            self._top = None if self.is_vertical_scroll_end else self._in_view()
+            top = None if self.is_vertical_scroll_end else self._in_view()
+            self._top = top and (top[0], top[0].place_at(top[1]))
         if new_value < old_value and new_value < NEAR and first > 0:
             first = max(0, first - BATCH)
             self._show(first, min(last, first + KEPT))
@@ -235,16 +235,20 @@ class Transcript(VerticalScroll, can_focus=True):
         self._show_welcome()
         self.call_after_refresh(self._moved, held)
 
-    def _in_view(self) -> tuple[Widget, float] | None:
-        """The first message in view, and the share of it that is above the view."""
+    def _in_view(self) -> tuple[Message, float] | None:
+        """The first message in view, and how many of its lines are above the view."""
         for one in self._ids[self._window.start : self._window.stop]:
             widget = self.widgets.get(one)
             if widget is not None and widget.is_mounted and widget.virtual_region.bottom > self.scroll_y:
-                return widget, (self.scroll_y - widget.virtual_region.y) / widget.virtual_region.height
+                return widget, self.scroll_y - widget.virtual_region.y
         return None
 
-    def _moved(self, held: tuple[Widget, float] | None) -> None:
+    def _moved(self, held: tuple[Message, float] | None) -> None:
         if held is not None and held[0].is_attached:
-            _, y, _, height = held[0].virtual_region
-            self.scroll_to(y=round(y + held[1] * height), animate=False, immediate=True, force=True)
+            y = held[0].virtual_region.y + held[1]
+            self.scroll_to(y=y, animate=False, immediate=True, force=True)
         self._moving = False
+
+    def _stay(self, top: tuple[Message, float] | None) -> None:
+        self._moved(top and (top[0], top[0].line_at(top[1])))
+        self._top = top

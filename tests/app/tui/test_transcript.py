@@ -2,6 +2,7 @@
 
 from textual.events import MouseScrollUp
 
+from app.engine.events import Piece
 from app.history.records import Chat as StoredChat
 from app.history.records import ChatMessage
 from app.tui.widgets.message import UserMessage
@@ -64,6 +65,34 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
         await opened.until(lambda: any(notice.startswith("Seed is 7") for notice in opened.notices))
         await opened.until(lambda: view.is_vertical_scroll_end and max(seen(opened)) == TURNS - 1)
         assert (await opened.ask("hello")).text
+
+
+async def test_the_lines_being_read_stay_in_view_when_an_answer_grows_and_the_terminal_changes(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        opened.app.state.resume(*long_chat(turns=1))
+        await opened.until(lambda: bool(opened.answers))
+        (answer,) = opened.answers
+
+        async def grow(first: int) -> None:
+            height = view.max_scroll_y
+            answer.add([Piece("".join(f"word{n}\n\n" for n in range(first, first + 100)), "plain")])
+            await opened.until(lambda: view.max_scroll_y >= height + 150)
+
+        def top() -> str:
+            return next((line.strip() for line in opened.screen.split("\n") if "word" in line), "")
+
+        await grow(0)
+        await opened.press("pageup", "pageup")
+        await opened.until(lambda: top() not in ("", "word89"))
+        read = top()
+        await grow(100)
+        for columns in (40, 80):
+            await opened.pilot.resize_terminal(columns, 24)
+            await opened.until(lambda columns=columns: abs(view.size.width - columns) <= 2)
+            await opened.until(lambda: top() == read)
 
 
 async def test_a_short_chat_opened_at_a_message_is_in_view_and_stays_there(open_chat: OpenChat) -> None:
