@@ -17,6 +17,7 @@ CHARACTERS_PER_TOKEN = 4
 """Approximate, for English text and code."""
 
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
+_NAMED = re.compile(r"""(?<!\S)(?:@?(["'])(.+?)\1(?!\S)|@(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
 _FILE_PATH = re.compile(r"[~./].*|[\w./+-]+/[\w.+-]+\.\w{1,5}")
 """Not `@types/node` or `@app.route("/")`."""
@@ -64,8 +65,8 @@ def mention(path: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """The text with paths in place of `@path`, as a command takes them."""
-    return _MENTION.sub(lambda named: named[1] or named[2], text)
+    """The text with paths in place of `@path` and of paths in quotes, as a command takes them."""
+    return _NAMED.sub(lambda named: named[2] or named[3], text)
 
 
 def mistyped(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.chat.attachments import attach, mentioned, mistyped
+from app.chat.attachments import attach, mentioned, mistyped, unmarked
 from app.shell.errors import BadInput
 
 
@@ -78,3 +78,13 @@ def test_only_what_names_a_file_is_a_mention_without_the_sentences_signs_behind_
 @pytest.mark.usefixtures("files")
 def test_a_name_like_a_files_that_names_none_is_found() -> None:
     assert mistyped("see @notse.md? and @c.py, @decorator, me@x.org, @sub/gone.txt") == ["notse.md"]
+
+
+@pytest.mark.parametrize("written", ['"a b.md"', "'a b.md'", '@"a b.md"', "a b.md"])
+def test_a_command_takes_a_path_with_blanks_in_quotes_or_without(written: str) -> None:
+    assert unmarked(written) == "a b.md"
+    assert unmarked(f"json {written}") == "json a b.md"
+
+
+def test_apostrophes_in_a_path_are_its_own() -> None:
+    assert unmarked("Ann's and Bob's.md") == "Ann's and Bob's.md"

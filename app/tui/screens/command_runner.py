@@ -246,7 +246,7 @@ class CommandRunner:
     def _attach(self, value: str) -> None:
         if not value:
             raise BadInput("Name the file: /attach FILE")
-        self._prompt.attach(attach(Path(value.strip('"')), self._chat.context_limit))
+        self._prompt.attach(attach(Path(value), self._chat.context_limit))
 
     def _detach(self, value: str) -> str:
         return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
