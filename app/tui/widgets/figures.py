@@ -32,7 +32,8 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
     }
     yield LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")
     on = chat.settings.drafts
-    yield LineItem(f"drafting {'on' if on else 'off'}", 8, "$text-success" if on else "$text-warning bold")
+    drafting = ("drafting on", 8, "$text-success") if on else ("drafting off", 10, "$text-warning bold")
+    yield LineItem(*drafting)
     if not chat.conversation.is_kept:
         yield LineItem("not kept", 10, "$text-warning bold")
     if tuning := link.tuning:
@@ -48,7 +49,7 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
         yield LineItem(whole, 10, style, short=f"context {about}{share}")
     if own := chat.own_settings:
         whole = SEPARATOR.join(own).replace("temperature", "temp")
-        yield LineItem(whole, 10, "bold", short=counted(len(own), "own setting"))
+        yield LineItem(whole, 10, "bold", short=min(whole, counted(len(own), "own setting"), key=len))
     if download:
         yield LineItem(download, 7, "$text-accent")
 

@@ -130,3 +130,12 @@ async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(
         await chat.noticed("no rounds", by="f8")
         await chat.type("/new")
         await chat.shows("stopped by you before the first token", "context ~1/4096", by="f7")
+
+
+async def test_forty_columns_name_an_own_setting_that_is_shorter_than_its_count_and_drafting_that_is_off(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.shows("● scripted · context 0% · temp 1.2", by="/temperature 1.2")
+        await chat.shows("drafting off · context 0% · temp 1.2", by="f4")
+        await chat.shows("context 0% · 2 own settings", by="/system Be brief.")
