@@ -55,6 +55,7 @@ class ServerClient:
         self.url = re.sub(r"//[^/]*@", "//***@", self.url)  # shown from here on, without a password
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
+        self._pair: str | None = None
 
     is_server = True
     alive = True
@@ -70,6 +71,7 @@ class ServerClient:
     def send(self, request: Request) -> None:
         match request:
             case protocol.Load(pair):
+                self._pair = pair.name
                 self._begin(self._load, pair.name)
             case Answer():
                 self._begin(self._answer, request)
@@ -101,15 +103,12 @@ class ServerClient:
         except BadInput as error:
             self._events.put(LoadFailed(str(error)))
             return
-        if info.name == name:
-            self._events.put(protocol.Loaded(info))
-        else:
-            self._events.put(
-                LoadFailed(f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}.")
-            )
+        other = f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}."
+        self._events.put(protocol.Loaded(info) if info.name == name else LoadFailed(other))
 
     def _answer(self, request: Answer) -> None:
-        asked = {"answer": _ANSWER.dump_python(request, mode="json"), "call": self._call(request.id)}
+        answer, call = _ANSWER.dump_python(request, mode="json"), self._call(request.id)
+        asked = {"answer": answer, "call": call, "pair": self._pair}
         try:
             with self._http.stream("POST", "/mlx-spec/answer", json=asked) as response:
                 if response.status_code != httpx2.codes.OK:

@@ -22,6 +22,8 @@ class AnswerRequest(Body):
     answer: Answer
     call: str
     """A name for this request, to cancel it by."""
+    pair: str | None = None
+    """The pair that the chat shows; another one may be served since it began."""
 
 
 class CancelRequest(Body):
@@ -39,6 +41,8 @@ async def pair(request: Request) -> Response:
 async def answer(request: Request) -> Response:
     """Lines of JSON: events, at the end perhaps an error; empty lines as keep-alive."""
     served, body = service(request), await read_body(request, AnswerRequest)
+    if body.pair not in (None, served.name):
+        raise Problem(409, f"The server has {served.name} now, not {body.pair}. Open the chat again.")
     asked = served.queue.join([body.answer])
     served.calls[body.call] = asked[0]
     return AnswerStream(asked, _lines(request, asked[0]))

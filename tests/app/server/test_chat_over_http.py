@@ -136,6 +136,17 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
     )
 
 
+def test_a_server_that_has_another_pair_by_now_refuses_instead_of_answering_in_its_name(
+    client: ServerClient,
+) -> None:
+    client.send(pair("the one before"))
+    until_last(client, 0)
+    client.send(ask(1, "hello"))
+    failed = until_last(client, 1)[-1]
+    assert isinstance(failed, AnswerFailed) and failed.refused
+    assert failed.message == "The server has scripted now, not the one before. Open the chat again."
+
+
 @pytest.mark.parametrize(
     "sent, why",
     [("", EARLY), ('{"prompt_tokens": 3}\n', EARLY)]
