@@ -23,8 +23,10 @@ from app.tui.widgets.item_list import ItemList, column
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
-COUNT, PAIR, WHEN, WIDE = 4, 16, 12, 64
-"""Columns of the number of messages, the pair and the time; list width from which all are shown."""
+COUNT, PAIR, LONG_PAIR, WHEN = 4, 16, 28, 12
+"""Columns of the number of messages, the pair and the time."""
+WIDE, WIDER, WIDEST = 64, 100, 130
+"""Widths of a row: from which all is shown, from which pairs have long names, and the most it has."""
 
 
 class SessionsScreen(OpenedScreen[ChatRow | None]):
@@ -190,7 +192,7 @@ the chat at the message that was found."""
     def _draw(self) -> None:
         options = self.query_one(OptionList)
         chosen, place = self.chosen, options.highlighted or 0
-        width, time = self.app.size.width - FRAME, now()
+        width, time = min(self.app.size.width - FRAME, WIDEST), now()
         group, found = "", list[Option]()
         for row in self.rows:
             if not self.words and (heading := day_group(row.chat.changed, time)) != group:
@@ -216,7 +218,8 @@ def _drawn(row: ChatRow, width: int, time: float, words: list[str]) -> Content:
     """In columns: title, number of messages, pair, time; in a narrow terminal title and time."""
     facts = when = when_text(row.chat.changed, time)
     if width >= WIDE:
-        facts = f"{row.messages:>{COUNT}}  {column(row.pair, PAIR)}{when:>{WHEN}}"
+        pair = column(row.pair, LONG_PAIR if width >= WIDER else PAIR)
+        facts = f"{row.messages:>{COUNT}}  {pair}{when:>{WHEN}}"
     title = f"{'▢ ' if row.chat.archived else ''}{one_line(row.chat.title) or '(no title)'}"
     room = max(10, width - cell_len(facts) - 2)
     line = with_found(Content.styled(title, "bold"), words).truncate(room, ellipsis=True, pad=True)

@@ -39,6 +39,20 @@ async def test_a_pair_with_a_wide_name_cuts_no_time_off(open_chat: OpenChat, tmp
         await opened.shows("模型目录测试很 …", when_text(10.0, time.time()))
 
 
+async def test_a_wide_list_shows_a_long_name_of_a_pair_whole_and_its_columns_near_the_titles(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    named = answer("a1", "p1")
+    assert named.facts is not None
+    named = replace(named, facts=replace(named.facts, pair="mistral-small-24b-2501-4bit"))
+    put(tmp_path, (chat("c1", "One", 10.0, leaf="a1"), [prompt("p1", "one"), named]))
+    async with open_chat(size=(200, 60)) as opened:
+        await open_list(opened)
+        await opened.shows("mistral-small-24b-2501-4bit")
+        (row,) = (line for line in opened.screen.splitlines() if "mistral-small" in line)
+        assert row.index("mistral-small") < 100
+
+
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
