@@ -89,6 +89,9 @@ The same prompts without and with drafting, one after the other on the same engi
             return self.record is not None
         return True
 
+    def applies(self, action: str) -> bool:
+        return action != "scroll_texts(1)" or any(view.max_scroll_y for view in self._view.scrolled)
+
     async def action_stop(self) -> None:
         progress, link = self.progress, self.app.link
         if progress is None:
@@ -115,6 +118,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     def action_view(self) -> None:
         self._view.switch()
+        self.refresh_bindings()
 
     def action_prompt(self, step: int) -> None:
         self._view.walk_prompts(step)
@@ -169,6 +173,7 @@ The same prompts without and with drafting, one after the other on the same engi
                     self._view.add(event)
                 case TurnEnded(stats=stats):
                     self._view.end_run(stats)
+                    self.refresh_bindings()
                 case Differing():
                     show("The texts differ: asking the engine why.")
                 case _:
@@ -179,18 +184,18 @@ The same prompts without and with drafting, one after the other on the same engi
     async def _end(self, progress: ComparisonInProgress) -> None:
         self.progress = None
         self.record = progress.record()
-        self.refresh_bindings()
         if self.record is not None:
             self._keep(self.record)
             await self._view.show(self.record)
-            return
-        after = f"after {progress.collector.count} of {progress.plan.count} runs"
-        how = self.app.keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
-        self._view.show_message(
-            f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
-            f"judge: both ways have to run once. {how}",
-            "$text-warning",
-        )
+        else:
+            after = f"after {progress.collector.count} of {progress.plan.count} runs"
+            how = self.app.keys.fill_in("{compare.again} runs it again, {compare.stop} goes back.")
+            self._view.show_message(
+                f"Broken off {after}: {printable(progress.broken_off).rstrip('.')}. That is too little to "
+                f"judge: both ways have to run once. {how}",
+                "$text-warning",
+            )
+        self.refresh_bindings()
 
     def _keep(self, record: Record) -> None:
         try:

@@ -62,6 +62,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
             self._search(event.value)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self.refresh_bindings()
         if event.option_id in self.models:
             model, facts = self.models[event.option_id]
             name, *lines = hub_details(model, facts.fit).split("\n")

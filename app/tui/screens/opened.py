@@ -50,7 +50,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
 
     def applies(self, action: str) -> bool:
         """Whether an action is useful now. If not, its key is not offered; pressed, it says why not."""
-        return True
+        return action != "more" or self.query_one(VerticalScroll).max_scroll_y > 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key works now. The search key is just a letter while the field has the focus."""

@@ -108,7 +108,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
                     return False
                 return bool(self.facts[pair.name].removable_bytes or pair.own)
             case _:
-                return True
+                return super().applies(action)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.refresh_bindings()

@@ -17,7 +17,7 @@ from app.compare.tables import category_table, settings_table
 POINTS_FOR_A_PLOT = 3
 
 
-class ComparisonFigures(VerticalScroll):
+class ComparisonFigures(VerticalScroll, can_focus=False):
     async def show(self, record: Record) -> None:
         await self.remove_children()
         await self.mount_all(_parts(record))

@@ -141,9 +141,12 @@ class ComparisonView(Vertical):
             self._setting = (self._setting + step) % len(self._record.drafting)
             self._show_texts(self._record)
 
+    @property
+    def scrolled(self) -> list[VerticalScroll]:
+        return [self._figures] if self._views.current == "figures" else [self._plain, self._drafted]
+
     def scroll_page(self, step: int) -> None:
-        in_figures = self._views.current == "figures"
-        for view in [self._figures] if in_figures else self._views.query(ComparePane):
+        for view in self.scrolled:
             if step < 0:
                 view.scroll_page_up(animate=False)
             else:

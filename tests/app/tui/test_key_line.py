@@ -75,6 +75,18 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.until(lambda: "Continue" in keys_shown(chat), by="up")
 
 
+async def test_a_key_that_scrolls_is_offered_where_something_is_out_of_view(open_chat: OpenChat) -> None:
+    async with open_chat(size=(200, 60), asked="echo " + "word " * 200) as chat:
+        await open_pairs(chat)
+        await chat.until(lambda: keys_shown(chat).startswith("/ Filter"))
+        await chat.pilot.resize_terminal(120, 16)
+        await chat.until(lambda: keys_shown(chat).startswith("Space More"))
+        await chat.back_in_chat(by="escape")
+        await chat.until(lambda: "Sweep" in keys_shown(chat) and "PgDn Scroll" in keys_shown(chat), by="f5")
+        await chat.pilot.resize_terminal(200, 60)
+        await chat.until(lambda: "Sweep" in keys_shown(chat) and "PgDn" not in keys_shown(chat))
+
+
 async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(open_chat: OpenChat) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
