@@ -10,8 +10,8 @@ from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble
 from models.hub.endpoint import check_endpoint
 
-SECONDS = 30
-"""Time limit of a search."""
+SECONDS, SHOWN = 30, 50
+"""Time limit of a search, and the most models that it finds."""
 
 
 @dataclass(frozen=True, slots=True)

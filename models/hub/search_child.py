@@ -5,11 +5,11 @@ from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_st
 
 from models.child import asked
 from models.hub.hub_errors import explain
-from models.hub.search import FoundModel
+from models.hub.search import SHOWN, FoundModel
 from models.pairs.folder import BITS
 from models.pairs.pair import Source
 
-_SHOWN, _SECONDS = 50, 15
+_SECONDS = 15
 _FIELDS = ["downloads", "gated", "safetensors", "tags"]
 _LIBRARY = "mlx"
 _LICENCE = "license:"
@@ -26,7 +26,7 @@ def main() -> None:
 
 def _found(words: str) -> list[ModelInfo]:
     """One request: `HfApi.list_models` would retry for half a minute while the user waits."""
-    query = {"search": words, "filter": _LIBRARY, "sort": "downloads", "limit": _SHOWN, "expand": _FIELDS}
+    query = {"search": words, "filter": _LIBRARY, "sort": "downloads", "limit": SHOWN, "expand": _FIELDS}
     answer = get_session().get(
         f"{constants.ENDPOINT}/api/models", params=query, headers=build_hf_headers(), timeout=_SECONDS
     )

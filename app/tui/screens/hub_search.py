@@ -15,7 +15,7 @@ from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList, column
 from app.tui.widgets.pair_rows import BAR_STYLES, FRAME, WIDE, WITH_LICENCE, drafted_by
 from models.errors import ModelsError
-from models.hub.search import FoundModel, search
+from models.hub.search import SHOWN, FoundModel, search
 from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
@@ -94,7 +94,8 @@ class HubSearchScreen(OpenedScreen[str | None]):
         self._draw()
         if found and words == self.query_one(Input).value:  # else the person types on
             self.query_one(OptionList).focus()
-        what = f"{counted(len(found), 'model')} for {words}. {HINT}"
+        most = ", those downloaded most" if len(found) == SHOWN else ""
+        what = f"{counted(len(found), 'model')} for {words}{most}. {HINT}"
         self.show_message(what if found else f"The Hub has no MLX model for {words}.")
 
     def _draw(self) -> None:

@@ -95,3 +95,13 @@ async def test_a_name_that_is_no_repository_s_is_refused_and_nothing_found_has_n
         await chat.press("slash", "ctrl+u", *"zzz", "enter")
         await chat.until(lambda: "no MLX model for zzz" in text_of(chat, "#message"))
         assert not text_of(chat, "#hub-details Static")
+
+
+async def test_a_search_that_finds_more_than_it_shows_says_which_are_shown(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.models |= {f"org/many-{number}": HostedModel({}, downloads=number) for number in range(51)}
+    async with open_chat(size=(120, 40)) as chat:
+        await open_pairs(chat)
+        await chat.press("h", *"many", "enter")
+        await chat.until(lambda: "50 models for many, those downloaded most." in text_of(chat, "#message"))
