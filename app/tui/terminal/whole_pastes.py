@@ -1,10 +1,10 @@
-"""Reads a pasted text whole, whatever control characters it has."""
+"""Reads a pasted text whole, whatever control characters it has; and Alt+Enter."""
 
 from collections.abc import Iterable
 
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.drivers import linux_driver
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.message import Message
 
 from app.shell.printable import printable
@@ -36,6 +36,11 @@ class WholePastes(XTermParser):
         # An empty text would mean the end of the input.
         for event in super().feed(passed) if passed or not data else ():
             yield Paste(_shown("".join(self._pastes.pop(0)))) if isinstance(event, Paste) else event
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+        """Alt+Enter as terminals without Kitty's protocol send it, which Textual takes for Enter."""
+        is_alt_enter = sequence == f"{_ESCAPE}\r"
+        return [Key("alt+enter", None)] if is_alt_enter else super()._sequence_to_key_events(sequence, alt)
 
     def _without_pastes(self, data: str) -> str:
         """The data without the pasted texts, which are kept."""

@@ -37,6 +37,10 @@ def test_two_pastes_and_keys_in_one_read_are_told_apart() -> None:
     assert heard(f"{BEGIN}one\x1b[A{END}\x1b[A{BEGIN}two{END}\r") == ["'one␛[A'", "up", "'two'", "enter"]
 
 
+def test_alt_and_enter_of_a_terminal_without_kittys_protocol_are_one_key_that_sends_no_half_prompt() -> None:
+    assert heard("a\x1b\rb\r") == ["a", "alt+enter", "b", "enter"]
+
+
 def test_textuals_slow_parser_reads_the_marks_of_a_paste_only(monkeypatch: pytest.MonkeyPatch) -> None:
     fed: list[str] = []
     monkeypatch.setattr(XTermParser, "feed", lambda _, data: fed.append(data) or ())
