@@ -7,6 +7,7 @@ from app.shell.errors import BadInput
 from app.shell.prompt_source import read_text
 
 DEFAULT_PROMPTS = Path(__file__).with_name("default_prompts.jsonl")
+EXAMPLE = 'A line is like {"id": "1", "category": "chat", "prompt": "Hello!"}.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ def read_prompts(file: Path) -> list[BenchPrompt]:
     lines = enumerate(read_text(file).split("\n"), 1)
     prompts = [_prompt(line, f"{file}, line {number}") for number, line in lines if line.strip()]
     if not prompts:
-        raise BadInput(f'{file} holds no prompts. Give lines of {{"id", "category", "prompt"}}.')
+        raise BadInput(f"{file} holds no prompts. {EXAMPLE}")
     ids = [prompt.id for prompt in prompts]
     if twice := next((i for i in ids if ids.count(i) > 1), None):
         raise BadInput(f"{file} holds the id {twice} twice. Give every prompt its own.")
@@ -36,7 +37,7 @@ def _prompt(line: str, where: str) -> BenchPrompt:
         problem = error.errors()[0]
         field = "".join(f', field "{name}"' for name in problem["loc"])
         message = problem["msg"].replace("line 1 column", "character")
-        raise BadInput(f"{where}{field}: {message}.") from None
+        raise BadInput(f"{where}{field}: {message}. {EXAMPLE}") from None
     for name, text in (("id", prompt.id), ("prompt", prompt.prompt)):
         if not text.strip():
             raise BadInput(f"{where}: the {name} is empty.")

@@ -92,6 +92,16 @@ def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
         read_prompts(file)
 
 
+def test_a_file_of_plain_text_is_refused_with_a_line_as_it_should_be(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.txt"
+    file.write_text("What is a draft?\n")
+    with pytest.raises(BadInput) as refused:
+        read_prompts(file)
+    assert "line 1: Invalid JSON" in str(refused.value)
+    file.write_text(str(refused.value).split("A line is like ")[1].removesuffix("."))
+    assert [prompt.prompt for prompt in read_prompts(file)] == ["Hello!"]
+
+
 def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
     tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
