@@ -53,6 +53,14 @@ async def test_a_wide_list_shows_a_long_name_of_a_pair_whole_and_its_columns_nea
         assert row.index("mistral-small") < 100
 
 
+async def test_a_notice_does_not_cover_what_the_list_says(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 30), toasts=True) as opened:
+        screen = await open_list(opened)
+        opened.app.chat.view.note("Chats cannot be saved now. " * 4, "error")
+        screen.show_message(said := "it cannot be renamed " * 4)
+        await opened.shows("Chats cannot be saved", said.strip())
+
+
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
