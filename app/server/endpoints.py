@@ -13,7 +13,7 @@ from starlette.routing import Route
 from app.server import events
 from app.server.chat_completions import chat_completions
 from app.server.completions import completions
-from app.server.gate import Gate, address_check, crowd_check, key_check
+from app.server.gate import Gate
 from app.server.messages import count_tokens, messages
 from app.server.problem import Problem
 from app.server.responses import responses
@@ -31,23 +31,19 @@ def application(
     log: Callable[[str], object] = lambda line: None,
     connections: Callable[[], int] = lambda: 0,
 ) -> Starlette:
-    """The server as ASGI; the arguments are as in `address_check` and `key_check`.
+    """The server as ASGI; the arguments are as in `Gate`.
 
     Args:
         log: called with one line per refused request.
-        connections: how many are open.
     """
     cors = Middleware(
         CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
     )
-    gates = [
-        Middleware(Gate, check=crowd_check(connections)),
-        Middleware(Gate, check=address_check(names, origins)),
-        *([cors] if origins else []),
-        Middleware(Gate, check=key_check(key)),
-    ]
+    gate = Middleware(Gate, names, origins, key, connections)
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
-    app = Starlette(routes=ROUTES, middleware=gates, exception_handlers=handlers)
+    app = Starlette(
+        routes=ROUTES, middleware=[cors, gate] if origins else [gate], exception_handlers=handlers
+    )
     app.state.service, app.state.log = served, log
     return app
 

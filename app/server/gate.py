@@ -24,78 +24,74 @@ MOST_BODY_BYTES = 8 * 2**20
 SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
 
-Check = Callable[[Scope, Headers], None]
-"""Raises Problem to refuse a request."""
-
 
 class Gate:
-    """Passes on the requests that the check accepts; disconnects clients that do not read their answer."""
+    """Passes on requests that are accepted; disconnects clients that do not read their answer.
 
-    def __init__(self, app: ASGIApp, check: Check) -> None:
+    Args:
+        names: names of this server, beside its address.
+        origins: web pages that may send requests.
+        key: what requests must send, if one is set.
+        connections: how many are open.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Collection[str],
+        origins: Collection[str],
+        key: str | None,
+        connections: Callable[[], int],
+    ) -> None:
         self._app = app
-        self._check = check
+        self._names, self._origins, self._key = names, origins, key
+        self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(SLOW_READER_SECONDS):
                 await send(message)
 
-        app = self._app
+        app, headers = self._app, Headers(scope=scope)
         try:
-            self._check(scope, Headers(scope=scope))
+            if self._connections() > MOST_CONNECTIONS:
+                message = f"More than {MOST_CONNECTIONS} connections are open. Close some, or try later."
+                raise Problem(503, message, code="too_many_connections", retry_seconds=1)
+            check_address(headers, [*self._names, scope["server"][0]], self._origins)
+            if self._key and scope["path"] != OPEN_PATH:
+                check_key(headers, self._key)
+            if scope["method"] == "POST":
+                _check_body(headers)
         except Problem as problem:
             app = problem.response(scope)
         await app(scope, receive, send_in_time)
 
 
-def crowd_check(connections: Callable[[], int]) -> Check:
-    """Accepts requests while no more than `MOST_CONNECTIONS` are open."""
-
-    def check(scope: Scope, headers: Headers) -> None:
-        if connections() > MOST_CONNECTIONS:
-            message = f"More than {MOST_CONNECTIONS} connections are open. Close some, or try again later."
-            raise Problem(503, message, code="too_many_connections", retry_seconds=1)
-
-    return check
-
-
-def address_check(names: Collection[str], origins: Collection[str]) -> Check:
-    """Accepts requests that are addressed to this server and do not come from a foreign web page."""
-    ours = frozenset(name.lower() for name in names)
-
-    def check(scope: Scope, headers: Headers) -> None:
-        host, address = headers.get("host", ""), scope["server"][0]
-        if re.sub(r":\d*$", "", host).strip("[]").lower() not in ours | {address}:
-            message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
-            raise Problem(403, message, code="host_not_allowed")
-        origin = headers.get("origin")
-        if origin is not None and origin not in origins:
-            message = f"Pages of {origin[:100]!r} may not ask here. Start it with --allow-origin ORIGIN."
-            raise Problem(403, message, code="origin_not_allowed")
-
-    return check
+def check_address(headers: Headers, names: Collection[str], origins: Collection[str]) -> None:
+    """Problem if a request is addressed to another name, or comes from a foreign web page."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if re.sub(r":\d*$", "", host).strip("[]").lower() not in {name.lower() for name in names}:
+        message = f"This server does not answer to {host[:100]!r}. Start it with --allow-host NAME."
+        raise Problem(403, message, code="host_not_allowed")
+    if origin is not None and origin not in origins:
+        message = f"Pages of {origin[:100]!r} may not ask here. Start it with --allow-origin ORIGIN."
+        raise Problem(403, message, code="origin_not_allowed")
 
 
-def key_check(key: str | None) -> Check:
-    """Accepts requests that have the key, if one is set, and a JSON body that is not too large."""
+def check_key(headers: Headers, key: str) -> None:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
+        how = "`Authorization: Bearer KEY`; mlx-spec chat reads it from MLX_SPEC_API_KEY"
+        raise Problem(401, f"The API key is missing or wrong. Send it as {how}.", code="invalid_api_key")
 
-    def check(scope: Scope, headers: Headers) -> None:
-        if key and scope["path"] != OPEN_PATH:
-            scheme, _, token = headers.get("authorization", "").partition(" ")
-            given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-            if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
-                how = "`Authorization: Bearer KEY`; mlx-spec chat reads it from MLX_SPEC_API_KEY"
-                message = f"The API key is missing or wrong. Send it as {how}."
-                raise Problem(401, message, code="invalid_api_key")
-        if scope["method"] != "POST":
-            return
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
-            raise Problem(415, message, code="unsupported_media_type")
-        check_size(int(headers.get("content-length", "0")))
 
-    return check
+def _check_body(headers: Headers) -> None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
+        raise Problem(415, message, code="unsupported_media_type")
+    check_size(int(headers.get("content-length", "0")))
 
 
 def check_size(size: int) -> None:

@@ -11,6 +11,7 @@ from errno import EACCES, EADDRINUSE
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import AnswerFailed
@@ -18,7 +19,6 @@ from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.request_queue import RequestQueue
 from app.server.service import opened
-from app.server.slow_heads import ImpatientProtocol
 from app.shell.errors import BadInput, MachineFailed, where
 from app.shell.number_text import answer_figures, counted
 from app.shell.output import data, talk
@@ -26,6 +26,23 @@ from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
 GRACE_SECONDS = 1
+HEAD_SECONDS = 30.0
+"""Interval of the checks; a connection with no new request and no answer in progress is closed."""
+
+
+class _ImpatientProtocol(H11Protocol):
+    """Closes idle connections: uvicorn waits forever for the head of a request."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_SECONDS, self._check, None)
+
+    def _check(self, last: RequestResponseCycle | None) -> None:
+        waits = self.cycle is last and (last is None or last.response_complete)
+        if waits:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(HEAD_SECONDS, self._check, self.cycle)
 
 
 class _Server(uvicorn.Server):
@@ -79,7 +96,7 @@ def run_server(
                 connections=lambda: len(server.server_state.connections),
             )  # fmt: skip
             config = uvicorn.Config(
-                app, loop="asyncio", http=ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
+                app, loop="asyncio", http=_ImpatientProtocol, ws="none", lifespan="off", interface="asgi3",
                 log_config=None, log_level="critical", access_log=False, proxy_headers=False,
                 server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
             )  # fmt: skip

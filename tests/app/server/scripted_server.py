@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from app.engine.client import EngineClient
-from app.server import gate, request_queue, run, service, slow_heads
+from app.server import gate, request_queue, run, service
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 
@@ -18,7 +18,7 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     change(service, "EngineClient", partial(EngineClient, command=ENGINE))
     change(request_queue, "MOST_WAITING", 4)
     change(gate, "SLOW_READER_SECONDS", 1.0)
-    change(slow_heads, "HEAD_SECONDS", 1.0)
+    change(run, "HEAD_SECONDS", 1.0)
     change(gate, "MOST_CONNECTIONS", 32)
     pair = PairSpec(name, Source("test/target"), Source("test/draft"))
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
