@@ -43,19 +43,13 @@ class Stats:
 
 
 @runtime_checkable
-class Judged(Protocol):
-    """What came of a round's draft."""
+class Played(Protocol):
+    """The statistics of a round, whether its tokens are ids or text."""
 
     @property
     def draft_length(self) -> int: ...
     @property
     def accepted(self) -> int: ...
-
-
-@runtime_checkable
-class Played(Judged, Protocol):
-    """The statistics of a round, whether its tokens are ids or text."""
-
     @property
     def seconds(self) -> float: ...
     @property
@@ -106,7 +100,7 @@ def summarise(
     )
 
 
-def acceptance_by_position(rounds: Sequence[Judged]) -> tuple[float, ...]:
+def acceptance_by_position(rounds: Sequence[Played]) -> tuple[float, ...]:
     """For draft position i: acceptance rate, given that all before it were accepted."""
     longest = max((r.draft_length for r in rounds), default=0)
     rates = []
