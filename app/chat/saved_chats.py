@@ -43,7 +43,8 @@ class SavedChats:
         self._may_replace = may_replace
         self._fill_in = fill_in
         self._put_back_unsent = put_back_unsent
-        self._deleted: list[Chat] = []
+        self.deleted: list[Chat] = []
+        """Since the start; `undo` brings the last one back."""
 
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
         """The chats that match `text`, or all, with those that could not be saved, if it is blank."""
@@ -90,22 +91,18 @@ class SavedChats:
         if self._is_in_view(chat):
             self._chat.clear()  # this may save it again
             await self._ask(lambda history: history.delete(chat.id))
-        self._deleted.append(chat)
+        self.deleted.append(chat)
         await self.offer_last()
         undo = self._fill_in("/undo, or {sessions.undo} in the list of chats, brings it back.")
         return f"Deleted '{chat.title}'. {undo}"
 
-    @property
-    def can_undo(self) -> bool:
-        return bool(self._deleted)
-
     async def undo(self) -> str:
         """Restore the chat deleted last, and open it if the chat in view is empty."""
-        if not self._deleted:
+        if not self.deleted:
             raise BadInput(
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
             )
-        chat = self._deleted.pop()
+        chat = self.deleted.pop()
         await self._ask(lambda history: history.restore(chat.id))
         if not len(self._chat.conversation.tree):
             await self.resume(chat.id)

@@ -24,10 +24,6 @@ class SlashCommand:
     def needs_value(self) -> bool:
         return bool(self.value) and not self.value.startswith("[")
 
-    @property
-    def is_setting(self) -> bool:
-        return self.name == "draft" or self.name in FIELDS
-
 
 def _settings(table: str) -> list[SlashCommand]:
     settings = ((name, setting) for name, setting in FIELDS.items() if setting.key.startswith(table))

@@ -76,10 +76,6 @@ class Record:
     def comparison(self, setting: int) -> Comparison:
         return compare(self.measured(setting))
 
-    @property
-    def best_ratio(self) -> float:
-        return max(self.comparison(place).ratio for place in self.drafting)
-
     def categories(self, setting: int) -> dict[str, Comparison]:
         return by_category(self.measured(setting))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.chat.attachments import attach, unmarked
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
-from app.chat.settings import change, describe
+from app.chat.settings import FIELDS, change, describe
 from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
 from app.history.records import ChatRow
@@ -69,7 +69,7 @@ class CommandRunner:
             "branch": actions.walk,
             "think": lambda _: actions.fold(),
             "attach": self._attach,
-            "detach": self._detach,
+            "detach": lambda _: f"{counted(len(prompt.take_attachments()), 'attached file')} left out.",
             "editor": lambda _: prompt.area.action_editor(),
             "sessions": self._sessions,
             "resume": lambda value: saved.resume(value or "last"),
@@ -106,7 +106,7 @@ class CommandRunner:
 
     async def _run(self, text: str) -> object:
         command, value = parse(text)
-        if command.is_setting:
+        if command.name in ("draft", *FIELDS):
             return self._set(command, value)
         if "FILE" in command.value:  # completed or dropped in the prompt, it has an @
             value = unmarked(value)
@@ -247,9 +247,6 @@ class CommandRunner:
         if not value:
             raise BadInput("Name the file: /attach FILE")
         self._prompt.attach(attach(Path(value), self._chat.context_limit))
-
-    def _detach(self, value: str) -> str:
-        return f"{counted(len(self._prompt.take_attachments()), 'attached file')} left out."
 
     def _export(self, value: str) -> None:
         """Export the chat in view; `value`: `[markdown|json] [FILE]`."""

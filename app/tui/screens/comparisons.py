@@ -84,9 +84,10 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 
 def _row(record: Record) -> Content:
+    best = max(record.comparison(place).ratio for place in record.drafting)
     return Content.assemble(
         (f"{record.when}  ", "$text-muted"),
-        (f"{record.best_ratio:.2f}x  ", "bold"),
+        (f"{best:.2f}x  ", "bold"),
         ("broken off  " if record.broken_off else "", "italic"),
         f"{one_line(str(record.facts['pair']['name']))}  {_what(record)}",
     )

@@ -90,7 +90,7 @@ the chat at the message that was found."""
         self._with_chosen(self.dismiss)
 
     def applies(self, action: str) -> bool:
-        return action != "undo" or self.app.saved.can_undo
+        return action != "undo" or bool(self.app.saved.deleted)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("rename", "archive", "delete", "export"):
