@@ -24,7 +24,7 @@ from models.load.translation import small_files
 from models.pairs.own_drafters import CHARACTERS
 from models.training.draft_model import llama_config, save_model
 from models.training.fitting import Fitting
-from models.training.kinds import Kind, vocabulary
+from models.training.kinds import Kind, args_like, vocabulary
 from models.training.work import TrainRequest, Work
 from models.training.workshop import Workshop
 
@@ -84,17 +84,13 @@ def character_args(vocab: int, layers: int, width: int) -> ModelArgs:
             f"--layers {layers} and --width {width} make a model of more than a billion weights, which "
             f"drafts too slowly. Give less: {LAYERS} and {WIDTH} are the default."
         )
-    return ModelArgs(
-        model_type="llama",
-        hidden_size=width,
-        num_hidden_layers=layers,
-        intermediate_size=8 * width // 3 // GROUP * GROUP,
-        num_attention_heads=width // HEAD,
-        head_dim=HEAD,
-        rms_norm_eps=1e-5,
-        vocab_size=vocab,
-        max_position_embeddings=POSITIONS,
-    )
+    sizes = {
+        "hidden_size": width,
+        "intermediate_size": 8 * width // 3 // GROUP * GROUP,
+        "num_attention_heads": width // HEAD,
+        "max_position_embeddings": POSITIONS,
+    }
+    return args_like(sizes, layers, vocab)
 
 
 def special_names(tokens: TokenBytes, ends: Sequence[str], template: str) -> list[str]:
