@@ -1,7 +1,7 @@
 """Measures the costs of rounds: the engine's own, timed on a made-up text at two context lengths."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product, takewhile
 from statistics import median_low
@@ -64,12 +64,21 @@ class OneKind(Controller):
         return (found[0], self.kind.k) if found else (NO_CANDIDATE, 0)
 
 
-def calibrate(engine: "Engine") -> "Calibration":
-    """Measure all costs and give them to the engine's controller."""
+def calibrate(
+    engine: "Engine",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    skipped: Callable[[], bool] = lambda: False,
+) -> "Calibration":
+    """Measure costs until done or `skipped`, and give them to the engine's controller; `progress` gets (kinds
+    of round timed, all kinds)."""
     calibration = Calibration(engine)
-    for _ in calibration.run():
-        continue
-    calibration.finish()
+    try:
+        for done, total in calibration.run(SECONDS):
+            progress(done, total)
+            if skipped():
+                break
+    finally:
+        calibration.finish()
     return calibration
 
 

@@ -278,13 +278,14 @@ def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
 def measured(pair: "LoadedPair") -> "Calibration":
     """Measure what drafting costs with the pair, and save it; Ctrl+C ends it early."""
     from app.engine import drafting_state
+    from mlx_spec.calibrate import calibrate
 
     text = "Measuring what drafting costs here, once"
     with Progress() as line, Interrupt() as interrupt:
         if not line.seen:
             talk(f"{text} (about 5 s; Ctrl+C skips).")
-        calibration = drafting_state.measure(
-            pair,
+        calibration = calibrate(
+            pair.engine,
             lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
             lambda: interrupt.pressed,
         )

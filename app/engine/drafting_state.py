@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.engine.session import Session
 from app.shell import machine, runtime
-from mlx_spec.calibrate import SECONDS, Calibration
+from mlx_spec.calibrate import calibrate
 from mlx_spec.target.model import COMPILES
 from models.files import atomic_write, parse_json
 from models.paths import data_folder
@@ -34,23 +34,6 @@ def restore(pair: "LoadedPair") -> bool:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
     return True
-
-
-def measure(
-    pair: "LoadedPair",
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    skipped: Callable[[], bool] = lambda: False,
-) -> Calibration:
-    """Time rounds until done or `skipped`; `progress` gets (kinds of round timed, all kinds)."""
-    calibration = Calibration(pair.engine)
-    try:
-        for done, total in calibration.run(SECONDS):
-            progress(done, total)
-            if skipped():
-                break
-    finally:
-        calibration.finish()
-    return calibration
 
 
 def keep(pair: "LoadedPair") -> bool:
@@ -97,7 +80,7 @@ class TunedSession(Session):
         self.is_tuned = restore(pair)
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        measure(self._pair, progress, skipped)
+        calibrate(self._pair.engine, progress, skipped)
         self.keep()
         self.is_tuned = True
 

@@ -55,7 +55,5 @@ def one_prompt(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_is_measured_at_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of other things: the measuring at first use is skipped, and nothing is saved."""
-    from app.engine import drafting_state
-
     monkeypatch.setenv("MLX_SPEC_HOME", str(tmp_path / "mlx-spec"))
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.0)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.0)

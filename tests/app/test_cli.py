@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from app.commands import arguments as args
-from app.engine import drafting_state
 from models.paths import config_file
 from tests.app.run_command import Cli
 
@@ -136,7 +135,7 @@ def test_without_a_command_the_chat_opens_on_the_built_in_pair(
 ) -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("sampling.max-tokens = 8")
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.05)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.05)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello!\n\nHow are you?\n")))
     printed = run()
     assert all(len(answer) > 5 for answer in printed.out.split("\n\n")[:2])

@@ -25,9 +25,7 @@ def own_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def nothing_is_measured_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the tests of the app."""
-    from app.engine import drafting_state
-
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.0)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -34,13 +34,14 @@ def plans(pair: "LoadedPair", quick: bool) -> tuple[Plan, Plan]:
 
 def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Callable[..., None]) -> None:
     """Run check, tune and bench; send their results as they come, unfinished ones too."""
-    from app.engine.drafting_state import keep, measure
+    from app.engine.drafting_state import keep
+    from mlx_spec.calibrate import calibrate
 
     send("part", "loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
     for collector, complete in _by_prompt(pair, checking, lambda text: send("step", f"check: {text}")):
         send("part", "check", {"complete": complete, **check.as_json(collector.measured())})
     send("step", "measuring rounds")
-    calibration = measure(pair)
+    calibration = calibrate(pair.engine)
     keep(pair)
     send("part", "tune", tune.as_json(calibration))
     options, repeats = benching.options, benching.repeats

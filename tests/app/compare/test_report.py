@@ -44,7 +44,7 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
     """The parts of a real pair, in the order they were sent."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLX_SPEC_HOME", str(home))
-        patch.setattr("app.engine.drafting_state.SECONDS", 0.1)
+        patch.setattr("mlx_spec.calibrate.SECONDS", 0.1)
         patch.setattr("app.compare.check.LENGTHS", (0, 3))
         patch.setattr("mlx_spec.calibrate.FAR", 128)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))

@@ -13,7 +13,7 @@ from app.compare.tune import best_length, pays_from
 from app.engine import drafting_state
 from mlx_spec import Options
 from mlx_spec import calibrate as measuring
-from mlx_spec.calibrate import Calibration, Kind
+from mlx_spec.calibrate import Calibration, Kind, calibrate
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from models.pairs.pair import PairSpec, Source
@@ -23,7 +23,7 @@ from tests.app.tiny_pair import TinyPair
 
 @pytest.fixture(autouse=True)
 def measures_for_real_and_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.1)
     monkeypatch.setattr(measuring, "FAR", 128)
 
 
@@ -36,7 +36,7 @@ def test_what_was_learned_is_used_by_the_next_process_unless_version_machine_or_
 ) -> None:
     pair = loaded(tiny_pair)
     assert not drafting_state.restore(pair), "nothing was measured yet"
-    drafting_state.measure(pair)
+    calibrate(pair.engine)
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=60)))
     drafting_state.keep(pair)
     learned = pair.engine.controller.as_json()
@@ -118,7 +118,7 @@ def test_what_cannot_be_kept_is_said_with_its_place(tiny_pair: TinyPair, tmp_pat
 def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair) -> None:
     pair = loaded(tiny_pair)
     steps = []
-    drafting_state.measure(pair, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
+    calibrate(pair.engine, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
     assert len(steps) == 2
     measured = pair.engine.controller.as_json()["costs"]
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=100, drafter="none")))
@@ -136,7 +136,7 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
             signal.raise_signal(presses.pop())
         return timed(calibration, kind, warm)
 
-    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 60.0)
     monkeypatch.setattr(Calibration, "_timed", pressed)
     printed = run("tune", *tiny_pair.arguments)
     assert "Measuring was cut short" in printed.err
@@ -168,12 +168,12 @@ def test_best_lengths_follow_from_costs() -> None:
 
 
 def test_tune_prints_tables_and_json(tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
-    monkeypatch.setattr(drafting_state, "SECONDS", 60.0)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 60.0)
     monkeypatch.setattr(measuring, "GOES", 1)
     monkeypatch.setattr(measuring, "FAR", measuring.NEAR)
     printed = run("tune", *tiny_pair.arguments).out
     assert "best length" in printed and printed.count("drafted by model costs") == 1
-    monkeypatch.setattr(drafting_state, "SECONDS", 0.1)
+    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.1)
     found = run.json("tune", *tiny_pair.arguments)
     assert found["costs"]["plain"][0] > 0 and found["plain_seconds"] > 0 and found["device"]
     assert found["pair"]["draft"] == str(tiny_pair.draft)
