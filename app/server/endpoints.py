@@ -31,14 +31,11 @@ def application(
     log: Callable[[str], object] = lambda line: None,
     connections: Callable[[], int] = lambda: 0,
 ) -> Starlette:
-    """The server as ASGI; the arguments are as in `Gate`.
-
-    Args:
-        log: called with one line per refused request.
-    """
+    """The server as ASGI; the arguments are as in `Gate`. `log` is called with a line per refused request."""
     cors = Middleware(
         CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
     )
+    # CORS comes first: a browser asks without the key.
     gate = Middleware(Gate, names, origins, key, connections)
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}
     app = Starlette(

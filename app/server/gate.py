@@ -10,6 +10,7 @@ import hmac
 import os
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,41 +26,33 @@ SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
 
 
+@dataclass(frozen=True, slots=True)
 class Gate:
-    """Passes on requests that are accepted; disconnects clients that do not read their answer.
+    """Passes on requests that are accepted; disconnects clients that do not read their answer."""
 
-    Args:
-        names: names of this server, beside its address.
-        origins: web pages that may send requests.
-        key: what requests must send, if one is set.
-        connections: how many are open.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        names: Collection[str],
-        origins: Collection[str],
-        key: str | None,
-        connections: Callable[[], int],
-    ) -> None:
-        self._app = app
-        self._names, self._origins, self._key = names, origins, key
-        self._connections = connections
+    app: ASGIApp
+    names: Collection[str]
+    """Of this server, beside its address."""
+    origins: Collection[str]
+    """Web pages that may send requests."""
+    key: str | None
+    """What requests must send, if one is set."""
+    connections: Callable[[], int]
+    """How many are open."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(SLOW_READER_SECONDS):
                 await send(message)
 
-        app, headers = self._app, Headers(scope=scope)
+        app, headers = self.app, Headers(scope=scope)
         try:
-            if self._connections() > MOST_CONNECTIONS:
+            if self.connections() > MOST_CONNECTIONS:
                 message = f"More than {MOST_CONNECTIONS} connections are open. Close some, or try later."
                 raise Problem(503, message, code="too_many_connections", retry_seconds=1)
-            check_address(headers, [*self._names, scope["server"][0]], self._origins)
-            if self._key and scope["path"] != OPEN_PATH:
-                check_key(headers, self._key)
+            check_address(headers, [*self.names, scope["server"][0]], self.origins)
+            if self.key and scope["path"] != OPEN_PATH:
+                check_key(headers, self.key)
             if scope["method"] == "POST":
                 _check_body(headers)
         except Problem as problem:

@@ -71,9 +71,7 @@ def run_server(
     Args:
         host: `localhost` is both loopback addresses; an address that is not in `LOOPBACK` needs a key.
         port: 0 takes a free one.
-        at_once: requests answered side by side.
-        names: further names accepted in `Host`.
-        origins: web pages that may send requests.
+        names, origins: as in `Gate`.
     """
     if not key and host not in LOOPBACK:
         raise BadInput(
