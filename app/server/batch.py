@@ -14,7 +14,6 @@ from app.server.batch_file import Answers, BatchRequest
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
-from app.shell.errors import BadInput
 from app.shell.number_text import counted
 from app.shell.output import Progress, talk
 from mlx_spec.types import Options
@@ -63,14 +62,9 @@ async def answer_all(
         BadInput: the pair cannot be loaded.
         MachineFailed: an answer cannot be written.
     """
-    outcome, waiting, failure = Outcome(len(requests)), iter(requests), ""
-    work: asyncio.Future[list[None]] | None = None
-
-    def fail(reason: str) -> None:
-        nonlocal failure
-        failure = reason
-        if work:
-            work.cancel()
+    outcome, waiting = Outcome(len(requests)), iter(requests)
+    task = asyncio.current_task()
+    assert task is not None, "it runs in one"
 
     def count(last: TurnEnded | AnswerFailed) -> None:
         outcome.tokens += last.stats.tokens if isinstance(last, TurnEnded) else 0
@@ -91,18 +85,11 @@ async def answer_all(
             outcome.done += 1
             line.show(outcome.text)
 
-    with opened(pair, defaults, at_once, count, fail) as served, Progress() as line:
+    with opened(pair, defaults, at_once, count, task.cancel) as served, Progress() as line:
         app = application(served, names=LOOPBACK, origins=(), key=None)
         # A defect of the server fails one request: the response says so, and the rest goes on.
         transport, url = httpx2.ASGITransport(app=app, raise_app_exceptions=False), "http://localhost"
         async with httpx2.AsyncClient(transport=transport, base_url=url, timeout=None) as client:
             line.show(outcome.text)
-            work = asyncio.gather(*(answer_some() for _ in range(at_once * AHEAD)))
-            try:
-                await work
-            except asyncio.CancelledError:
-                if not failure:
-                    raise
-    if failure:
-        raise BadInput(failure)
+            await asyncio.gather(*(answer_some() for _ in range(at_once * AHEAD)))
     return outcome

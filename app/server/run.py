@@ -78,16 +78,15 @@ def run_server(
             f"--host {host} may be reached from other machines. Set a key that they must send: "
             "MLX_SPEC_API_KEY=... mlx-spec serve."
         )
-    sockets, failure = _listen(host, port), ""
+    sockets = _listen(host, port)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(_log_defect)
 
-        def fail(reason: str) -> None:
-            nonlocal failure
-            failure, server.should_exit = reason, True
+        def stop() -> None:
+            server.should_exit = True
 
-        with opened(pair, defaults, at_once, _log, fail) as served:
+        with opened(pair, defaults, at_once, _log, stop) as served:
             ours = {*LOOPBACK, host, *names}
             app = application(
                 served, names=ours, origins=origins, key=key, log=talk,
@@ -113,8 +112,6 @@ def run_server(
         signal.signal(signal.SIGTERM, before)
         for each in sockets:
             each.close()
-    if failure:
-        raise BadInput(failure)
 
 
 def _log_defect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -63,17 +63,24 @@ def opened(
     defaults: Options,
     at_once: int,
     ended: Callable[[TurnEnded | AnswerFailed], object],
-    failed: Callable[[str], object],
+    stop: Callable[[], object],
 ) -> Iterator[Service]:
     """Start to load the pair; its process ends with this context. Needs a running event loop.
+
+    BadInput at the end if the pair could not be loaded or used, or other Macs could not be reached.
 
     Args:
         defaults: options that a request may override.
         at_once: requests answered side by side.
         ended: called with the last event of every request except successful token counts.
-        failed: called with the reason if the pair cannot be loaded or used, or other Macs cannot be reached.
+        stop: ends what is done with the service, which failed; it may cancel the task of this context.
     """
-    loop = asyncio.get_running_loop()
+    loop, failure = asyncio.get_running_loop(), ""
+
+    def failed(reason: str) -> None:
+        nonlocal failure
+        failure = reason
+        stop()
 
     def arrived() -> None:
         with suppress(RuntimeError):  # the loop is closed: the server has ended
@@ -104,5 +111,10 @@ def opened(
     link.start()
     try:
         yield Service(link, RequestQueue(link, watch, at_once=at_once), metrics, defaults, now())
+    except asyncio.CancelledError:
+        if not failure:
+            raise
     finally:
         link.close()
+    if failure:
+        raise BadInput(failure)
