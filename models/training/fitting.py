@@ -1,7 +1,14 @@
-"""Training a drafter on texts: a head on its target's hidden states, or a draft model."""
+"""Training a drafter on texts: a head on its target's hidden states, or a draft model.
 
+Texts are collected, the target is run on them, the drafter learns. It resumes after any stop.
+"""
+
+import json
+import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +16,32 @@ import mlx.core as mx
 import mlx.nn as nn
 
 from mlx_spec.target.model import Model
-from mlx_spec.training import own_text
-from mlx_spec.training import study as studies
-from mlx_spec.training.fit import Batch, Fit
+from mlx_spec.training import own_text, study
+from mlx_spec.training.fit import Batch, Fit, Progress, parted
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
-from models.errors import BadChoice, MachineTrouble
-from models.files import locked, replacing_folder
+from models.errors import BadChoice, BrokenFiles, MachineTrouble
+from models.files import atomic_write, locked, replacing_folder
 from models.load.translation import USUAL
+from models.pairs.folder import check_safetensors
 from models.size_text import size_text
+from models.speed.fit import DISK_MARGIN
+from models.speed.machine import free_disk
 from models.time_text import time_text
-from models.training.job import EPOCHS, Job
 from models.training.kinds import KNOWN, Kind
-from models.training.work import Report, TrainRequest, Work, accepted_text, seconds
+from models.training.work import Pace, Report, Step, TrainRequest, Work, accepted_text, seconds
 from models.training.workshop import Workshop
 
+TOKENS = 1_000_000
+"""Tokens of text by default."""
+TEXTS = 20
+"""Most texts of a file: a stop loses at most this many, and those being written. One of each file of several
+is held out."""
+EPOCHS = 4
+WRITING = 0.6
+"""Share of a time limit for collecting texts."""
+SHOWN = 10
+"""Groups of files between two measurements of the acceptance."""
 SHORTEST = 16
 """Least tokens of a text to train on."""
 PASSAGE = 320
@@ -44,8 +62,12 @@ class Fitting(Work):
         self._shop, self._kind, self._request = shop, kind, request
         found = [read_texts(place, listed(place)) for place in map(Path, request.texts)]
         self.notes = [note for _, notes in found for note in notes]
-        given = [text for texts, _ in found for text in texts]
-        self._job = Job(shop, kind, request, self._texts(given))
+        self._given = [text for texts, _ in found for text in texts]
+        self._wanted = request.tokens or TOKENS
+        self._begun = time.monotonic()
+        self._limit = math.inf if request.hours is None else request.hours * 3600
+        self._hours = 0.0
+        """Time spent fitting, in all runs."""
         self._module: nn.Module | None = None
         self._acceptance: Sequence[float] = ()
 
@@ -53,7 +75,7 @@ class Fitting(Work):
         folder = self._shop.unfinished
         try:
             with locked(folder, wait=False):
-                self._module, self._acceptance = self._job.run(report)
+                self._run(report)
         except BlockingIOError as error:
             raise MachineTrouble(
                 f"Another program is training this drafter, in {folder}. Wait for its end, or stop it."
@@ -67,9 +89,9 @@ class Fitting(Work):
         assert module is not None, "it was run"
         facts = {
             "target": self._shop.name,
-            "tokens": self._job.tokens_read,
+            "tokens": self._tokens_read,
             "acceptance": [round(each, 3) for each in self._acceptance],
-            "hours": round(self._job.hours, 2),
+            "hours": round(self._hours, 2),
             **about,
         }
         with replacing_folder(folder) as to:
@@ -82,7 +104,7 @@ class Fitting(Work):
         """Each step is timed on one small text. BadChoice as `run`."""
         if not self._request.texts:
             self._shop.own_texts(seed=0)
-        target, kind, tokens = self._shop.target, self._kind, self._job.tokens
+        target, kind, tokens = self._shop.target, self._kind, self._wanted
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)
@@ -105,12 +127,121 @@ class Fitting(Work):
             )
         )
 
-    def _texts(self, given: Iterable[str]) -> Iterator[Text]:
+    @property
+    def _files(self) -> list[Path]:
+        """Finished ones: only they have this name."""
+        return sorted(self._shop.unfinished.glob("texts-?????.safetensors"))
+
+    @property
+    def _state(self) -> Path:
+        return self._shop.unfinished / f"{self._kind.fit}.safetensors"
+
+    @property
+    def _tokens_read(self) -> int:
+        return sum(len(text.tokens) for file in self._files for text in study.read(file))
+
+    def _run(self, report: Report) -> None:
+        self._check_files()
+        self._read(report)
+        if not self._tokens_read:
+            raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
+        tokens = EPOCHS * sum(len(text.tokens) for file in self._files for text in parted(file)[0])
+        learner = self._kind.learner(self._vocabulary())
+        fit = Fit(learner, self._files, tokens, self._state)
+        pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
+
+        def fitted(progress: Progress) -> None:
+            nonlocal looked
+            done, look = progress.tokens, []
+            # Shorten the schedule to the time left, so that the learning rate still decays to its end.
+            fit.tokens = pace.reached(done, wanted, self._seconds_left())
+            if progress.files >= looked + SHOWN:
+                looked, look = progress.files, fit.acceptance(self._held_out())
+            left = pace.left(done, fit.tokens)
+            unit = self._kind.unit
+            report(Step("Learning", done, fit.tokens, unit, left, accepted_text(look, unit)))
+
+        fit.run(fitted)
+        self._hours = fit.progress.seconds / 3600
+        self._module, self._acceptance = fit.learner.module, fit.acceptance(self._held_out())
+
+    def _check_files(self) -> None:
+        for file in (*self._files, self._state):
+            try:
+                if file.exists():
+                    check_safetensors(file)
+            except BrokenFiles as error:
+                raise BrokenFiles(f"{error} Delete it, and the same command goes on without it.") from error
+
+    def _read(self, report: Report) -> None:
+        """Run the target on texts and store the results, until there are enough."""
+        self._shop.unfinished.mkdir(parents=True, exist_ok=True)
+        done = self._tokens_read
+        pace = Pace(done)
+        tapped = Model(self._shop.target, taps=self._kind.taps)
+        texts = self._texts()
+        while done < self._wanted and self._seconds_left(WRITING) > 0:
+            studies: list[study.Study] = []
+            for text in islice(texts, TEXTS):
+                found = self._studied(tapped, text)
+                if self._limit == math.inf:
+                    self._check_disk((self._wanted - done) * found.bytes_per_token)
+                studies.append(found)
+                done += len(found.tokens)
+                left = min(pace.left(done, self._wanted), max(0.0, self._seconds_left(WRITING)))
+                report(Step("Texts", done, self._wanted, self._kind.unit, left))
+                if self._seconds_left(WRITING) <= 0:
+                    break
+            if not studies:
+                return
+            number = max((int(file.stem.removeprefix("texts-")) + 1 for file in self._files), default=0)
+            study.write(self._shop.unfinished / f"texts-{number:05d}.safetensors", studies)
+
+    def _check_disk(self, missing: float) -> None:
+        """MachineTrouble if the disk has no room for this many bytes more."""
+        free, wanted = free_disk(self._shop.unfinished), int(missing) + DISK_MARGIN
+        if wanted > free:
+            raise MachineTrouble(
+                f"The training data takes {size_text(int(missing))} more, and {size_text(free)} are free at "
+                f"{self._shop.unfinished}. Free {size_text(wanted - free)}, or give fewer --tokens."
+            )
+
+    def _studied(self, tapped: Model, text: Text) -> study.Study:
+        found = self._kind.study(tapped, text)
+        tapped.forget()
+        mx.eval([getattr(found, name) for name in study.NAMES])
+        mx.clear_cache()
+        return found
+
+    def _held_out(self) -> list[study.Study]:
+        return [text for file in self._files for text in parted(file)[1]]
+
+    def _vocabulary(self) -> list[int]:
+        """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
+        if self._kind.tokens is not None:
+            return list(self._kind.tokens)
+        kept = self._shop.unfinished / "vocabulary.json"
+        if not kept.exists():
+            counts = Counter[int]()
+            for file in self._files:
+                for text in study.read(file):
+                    counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
+                    counts.update(text.tokens.tolist())  # type: ignore[arg-type]
+            # Subword tokenizers number frequent tokens first: the lowest ids fill the rest.
+            ranked = [token for token, _ in counts.most_common()] + list(range(self._kind.vocab))
+            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:KNOWN])))
+        return json.loads(kept.read_text())
+
+    def _seconds_left(self, share: float = 1.0) -> float:
+        """Seconds left of this share of the time limit."""
+        return share * self._limit + self._begun - time.monotonic()
+
+    def _texts(self) -> Iterator[Text]:
         """The training texts: the user's, then chats that the target writes; BadChoice if it cannot, and none
         is given."""
-        read = {tuple(text.tokens.tolist()) for file in self._job.files for text in studies.read(file)}  # type: ignore[arg-type]
+        read = {tuple(text.tokens.tolist()) for file in self._files for text in study.read(file)}  # type: ignore[arg-type]
         passages: list[Sequence[int]] = []
-        for each in given:  # tokenized when its turn comes: there may be far more than are wanted
+        for each in self._given:  # tokenized when its turn comes: there may be far more than are wanted
             text = Text(list(self._shop.tokenizer.encode(each, add_special_tokens=False)))
             passages += [text.tokens[i : i + PASSAGE] for i in range(0, len(text.tokens), PASSAGE)]
             yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)

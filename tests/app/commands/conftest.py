@@ -7,17 +7,17 @@ from itertools import count
 import pytest
 
 from mlx_spec.training.study import Text
-from models.training import job
+from models.training import fitting
 
 
 @pytest.fixture
 def small_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few short texts, the same in every run, two in a file; one epoch with a step for each file."""
     monkeypatch.setattr("models.training.fitting.time.time_ns", count(1).__next__)
-    monkeypatch.setattr("models.training.job.TOKENS", 150)
+    monkeypatch.setattr("models.training.fitting.TOKENS", 150)
     monkeypatch.setattr("models.training.fitting.PROBE", 32)
-    monkeypatch.setattr(job, "TEXTS", 2)
-    monkeypatch.setattr(job, "EPOCHS", 1)
+    monkeypatch.setattr(fitting, "TEXTS", 2)
+    monkeypatch.setattr(fitting, "EPOCHS", 1)
     monkeypatch.setattr("mlx_spec.training.fit.FILES", 1)
     monkeypatch.setattr("mlx_spec.training.own_text.TEMPERATURES", (0.0,))
     for name, size in (("ROWS", 4), ("ASKED", 8), ("ANSWERED", 16)):

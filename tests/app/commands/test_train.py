@@ -13,7 +13,7 @@ from mlx_spec.training.study import Text
 from models.load.checkpoint import opened
 from models.load.tokenizers import read_tokenizer
 from models.paths import own_drafters_folder
-from models.training import job
+from models.training import fitting
 from tests.app.commands.test_train_killed import unfinished
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
@@ -79,7 +79,7 @@ def _weights(folder: Path) -> dict[str, mx.array]:
 def test_a_stopped_training_goes_on(
     kind: list[str], kept: str, tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest, written = job.study.write, []
+    honest, written = fitting.study.write, []
 
     def write(path: Path, studies: list) -> None:
         honest(path, studies)
@@ -87,7 +87,7 @@ def test_a_stopped_training_goes_on(
         if len(written) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(job.study, "write", write)
+    monkeypatch.setattr(fitting.study, "write", write)
     train = ["train", str(tiny_pair.target), "--kind", *kind]
     assert "The same command goes on from here" in run(*train, code=130).err
     run(*train, "--bits", "8")
@@ -96,7 +96,7 @@ def test_a_stopped_training_goes_on(
     assert json.loads((made / "config.json").read_text())["quantization"]["bits"] == 8
     files = {each.name for each in folder.iterdir()}
     assert files - {"vocabulary.json"} == {*written, f"{kept}.safetensors"}
-    texts = [str(text.tokens.tolist()) for name in written for text in job.study.read(folder / name)]
+    texts = [str(text.tokens.tolist()) for name in written for text in fitting.study.read(folder / name)]
     assert len(texts) == len(set(texts)) == 6, "and no text"
 
 
@@ -192,10 +192,10 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
     with monkeypatch.context() as patch:
         patch.setattr(mx, "save_safetensors", full)
         assert "The disk is full" in run(*train, code=3).err
-    monkeypatch.setattr(job, "free_disk", lambda folder: 500_000_000)
+    monkeypatch.setattr(fitting, "free_disk", lambda folder: 500_000_000)
     assert "The training data takes " in run(*train, code=3).err
     assert not list(unfinished(tiny_pair, "eagle").iterdir())
-    monkeypatch.setattr(job, "EPOCHS", 0)  # to read texts is enough
+    monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read texts is enough
     assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
 
 
@@ -208,7 +208,7 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
         (texts / f"{i}.txt").write_text(f"{chr(97 + i)}" * 60 + " abc" * 10)
     (texts / "long.txt").write_text("z" * 5000)
     monkeypatch.setattr("models.documents.folder.LARGEST_FILE", 4000)
-    honest, begun = job.study.study, []
+    honest, begun = fitting.study.study, []
 
     def study(target, text):
         begun.append(text.tokens[0])
@@ -216,8 +216,8 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
             raise KeyboardInterrupt
         return honest(target, text)
 
-    monkeypatch.setattr(job.study, "study", study)
-    monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
+    monkeypatch.setattr(fitting.study, "study", study)
+    monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read them is enough
     given = ["train", str(tiny_pair.target), "--tokens", "1000", "--texts", str(texts)]
     assert "1 of the documents cannot be read, such as" in run(*given, code=130).err
     run(*given)
@@ -229,15 +229,15 @@ def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
 def test_texts_that_are_named_later_are_read_all(
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "EPOCHS", 0)  # to read them is enough
+    monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read them is enough
     assert main(["train", str(tiny_pair.target)]) == 0
     words = [letter * 20 for letter in "abcdefgh"]
     for word in words:
         (tmp_path / f"{word[0]}.txt").write_text(word)
-    monkeypatch.setattr("models.training.job.TOKENS", 400)
+    monkeypatch.setattr("models.training.fitting.TOKENS", 400)
     assert main(["train", str(tiny_pair.target), "--texts", str(tmp_path)]) == 0
     studied = unfinished(tiny_pair, "eagle").glob("texts-*")
-    tokens = [text.tokens.tolist() for file in studied for text in job.study.read(file)]
+    tokens = [text.tokens.tolist() for file in studied for text in fitting.study.read(file)]
     with opened(tiny_pair.target) as files:
         encode = read_tokenizer(files.folder).encode
     assert all(encode(word, add_special_tokens=False) in tokens for word in words)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.cli import main
-from models.training import job
+from models.training import fitting
 from tests.app.commands.test_train_killed import unfinished
 from tests.app.tiny_pair import TinyPair
 
@@ -13,10 +13,10 @@ pytestmark = pytest.mark.usefixtures("quick_training")
 def test_an_end_that_comes_nearer_is_reached_with_low_rates(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rates, honest = [], job.Fit.learn
-    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
-    monkeypatch.setattr(job, "EPOCHS", 400)
-    monkeypatch.setattr(job.Pace, "reached", lambda pace, done, total, seconds: min(total, 200))
+    rates, honest = [], fitting.Fit.learn
+    monkeypatch.setattr(fitting.Fit, "learn", lambda fit, batch: rates.append(fit.rate) or honest(fit, batch))
+    monkeypatch.setattr(fitting, "EPOCHS", 400)
+    monkeypatch.setattr(fitting.Pace, "reached", lambda pace, done, total, seconds: min(total, 200))
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
     assert len(rates) < 9 and rates[-1] < 0.2
 
@@ -24,13 +24,15 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
 def test_the_time_for_texts_ends_after_any_of_them_and_no_more_of_it_is_said_to_be_left(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, honest = [], job.Job._studied
-    left, step = [], job.Step
-    monkeypatch.setattr(job.Job, "_studied", lambda self, *given: read.append(1) or honest(self, *given))
-    monkeypatch.setattr(job.Job, "_seconds_left", lambda self, share=1.0: 3 - len(read))
-    monkeypatch.setattr(job, "Step", lambda *given: left.append(given[4]) or step(*given))
-    monkeypatch.setattr(job.Pace, "left", lambda *given: 1e6)
-    monkeypatch.setattr(job, "EPOCHS", 0)
+    read, honest = [], fitting.Fitting._studied
+    left, step = [], fitting.Step
+    monkeypatch.setattr(
+        fitting.Fitting, "_studied", lambda self, *given: read.append(1) or honest(self, *given)
+    )
+    monkeypatch.setattr(fitting.Fitting, "_seconds_left", lambda self, share=1.0: 3 - len(read))
+    monkeypatch.setattr(fitting, "Step", lambda *given: left.append(given[4]) or step(*given))
+    monkeypatch.setattr(fitting.Pace, "left", lambda *given: 1e6)
+    monkeypatch.setattr(fitting, "EPOCHS", 0)
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
     assert len(read) == 3 and left == [2, 1, 0]
 
@@ -38,14 +40,16 @@ def test_the_time_for_texts_ends_after_any_of_them_and_no_more_of_it_is_said_to_
 def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "EPOCHS", 2)
+    monkeypatch.setattr(fitting, "EPOCHS", 2)
     seen, slow = [], iter([True])
-    honest = job.Fit.learn
-    monkeypatch.setattr(job.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch))
-    reached = job.Pace.reached
+    honest = fitting.Fit.learn
     monkeypatch.setattr(
-        job.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
+        fitting.Fit, "learn", lambda fit, batch: seen.append(batch.count) or honest(fit, batch)
+    )
+    reached = fitting.Pace.reached
+    monkeypatch.setattr(
+        fitting.Pace, "reached", lambda *given: given[1] + 1 if next(slow, False) else reached(*given)
     )
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
     files = unfinished(tiny_pair, "eagle").glob("texts-*")
-    assert sum(seen) >= 2 * sum(len(text.tokens) for file in files for text in job.parted(file)[0]) > 0
+    assert sum(seen) >= 2 * sum(len(text.tokens) for file in files for text in fitting.parted(file)[0]) > 0

@@ -102,7 +102,7 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(tiny_pair: Tiny
 def test_a_second_training_of_a_drafter_at_once_is_refused(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    monkeypatch.setattr("models.training.job.EPOCHS", 0)
+    monkeypatch.setattr("models.training.fitting.EPOCHS", 0)
     train = ["train", str(tiny_pair.target), "--kind"]
     run(*train, "eagle")
     with locked(unfinished(tiny_pair, "eagle")):

@@ -164,8 +164,8 @@ def test_a_target_that_does_not_fit_is_refused(
 def test_a_target_learns_from_a_few_texts_of_its_own_and_none_of_another_one_of_its_name(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.training.job.TEXTS", 4)  # all in one file
-    monkeypatch.setattr("models.training.job.TOKENS", 60)
+    monkeypatch.setattr("models.training.fitting.TEXTS", 4)  # all in one file
+    monkeypatch.setattr("models.training.fitting.TOKENS", 60)
     assert main(["train", str(tiny_pair.target)]) == 0
     make_model(tiny_pair.target, hidden_size=16)
     assert main(["train", str(tiny_pair.target)]) == 0
