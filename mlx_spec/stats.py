@@ -43,13 +43,19 @@ class Stats:
 
 
 @runtime_checkable
-class Played(Protocol):
-    """The statistics of a round, whether its tokens are ids or text."""
+class Judged(Protocol):
+    """What came of a round's draft."""
 
     @property
     def draft_length(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+
+
+@runtime_checkable
+class Played(Judged, Protocol):
+    """The statistics of a round, whether its tokens are ids or text."""
+
     @property
     def seconds(self) -> float: ...
     @property
@@ -100,7 +106,7 @@ def summarise(
     )
 
 
-def acceptance_by_position(rounds: Sequence[Played]) -> tuple[float, ...]:
+def acceptance_by_position(rounds: Sequence[Judged]) -> tuple[float, ...]:
     """For draft position i: acceptance rate, given that all before it were accepted."""
     longest = max((r.draft_length for r in rounds), default=0)
     rates = []
