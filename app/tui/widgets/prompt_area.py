@@ -39,7 +39,7 @@ first line brings earlier prompts back."""
         bind("enter", "submit", "", "prompt.send", "Send the prompt"),
         bind("ctrl+j,shift+enter,alt+enter", "newline", "", "prompt.newline",
              "Begin another line (few terminals send Shift+Enter)"),
-        bind("ctrl+b", "submit_at_once", "", "prompt.at_once",
+        bind("ctrl+b", "submit(True)", "", "prompt.at_once",
              "Stop the answer in progress: the prompt, or what waits, is sent in its place"),
         bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
         bind("ctrl+s", "screen.open_pasted", "", "prompt.open",
@@ -69,13 +69,11 @@ first line brings earlier prompts back."""
             event.stop()
             event.prevent_default()
 
-    def action_submit(self) -> None:
-        self._submit(at_once=False)
-
-    def action_submit_at_once(self) -> None:
+    def action_submit(self, at_once: bool = False) -> None:
         if self.text.strip():
-            self._submit(at_once=True)
-        else:
+            self.post_message(PromptSubmitted(self.text, at_once=at_once))
+            self.clear()
+        elif at_once:
             self.app.state.send_queued_at_once()
 
     def action_editor(self) -> None:
@@ -127,11 +125,6 @@ first line brings earlier prompts back."""
     def row(self) -> int:
         """The cursor's line, counting wrapped lines."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
-
-    def _submit(self, *, at_once: bool) -> None:
-        if self.text.strip():
-            self.post_message(PromptSubmitted(self.text, at_once=at_once))
-            self.clear()
 
 
 def edited(app: App[Any], text: str) -> str:
