@@ -85,8 +85,9 @@ async def test_the_lines_being_read_stay_in_view_when_an_answer_grows_and_the_te
             return next((line.strip() for line in opened.screen.split("\n") if "word" in line), "")
 
         await grow(0)
-        await opened.press("pageup", "pageup")
-        await opened.until(lambda: top() not in ("", "word89"))
+        await opened.until(lambda: view.is_vertical_scroll_end and "word99" in opened.screen)
+        await opened.until(lambda: "word99" not in opened.screen, by="pageup")
+        await opened.pilot.pause()
         read = top()
         await grow(100)
         for columns in (40, 80):
