@@ -48,7 +48,7 @@ class Problem(Exception):
         """Log a refused request (4xx) in one line, without its text."""
         if self.status < 500:
             reason = self.param or self.code
-            where = f"{scope['method']} {one_line(scope['path'][:100])}"
+            where = one_line(f"{scope['method']} {scope['path']}"[:100])
             scope["app"].state.log(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
 
     def response(self, scope: Scope) -> JSONResponse:

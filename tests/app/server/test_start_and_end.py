@@ -62,6 +62,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.chat("fail")
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         server.ask("/v1/%0A403:%20forged")
+        server.ask(CHAT, method="M" * 10_000)
         chat.send(ask(2, "refuse"))
         until_last(chat, 2)
         chat.send(ask(1, "slow", Options(max_tokens=10_000)))
@@ -89,6 +90,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         f"400: POST {CHAT}\n",
         "403: GET /v1/models (origin_not_allowed)\n",
         "404: GET /v1/ 403: forged\n",
+        f"405: {'M' * 100}\n",
         "400: POST /mlx-spec/answer\n",
     ]
     (failed,) = (line for line in server.lines if line.startswith("failed: "))
