@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from io import FileIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +22,6 @@ from app.engine import process
 from app.engine.client import EngineClient
 from app.server.batch import Outcome
 from app.server.batch_file import open_answers
-from app.shell.errors import MachineFailed
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, count_as_measured
 from tests.app.tui import engine_thread
@@ -113,16 +111,6 @@ def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run:
     assert run(*command).err == "Already answered: 6 of 6 requests.\n"
 
 
-@pytest.mark.parametrize("content", ['{"name": "settings"}', "text", '{"custom_id": "r1", "method"'])
-def test_a_file_of_one_line_without_an_end_is_kept_unless_the_line_is_an_answers(
-    content: str, tmp_path: Path, run: Cli
-) -> None:
-    given, out = write(tmp_path / "in.jsonl", [request(1, "hello")]), tmp_path / "out.json"
-    out.write_text(content)
-    assert f"{out} holds something else" in run("batch", given, out, code=2).err
-    assert out.read_text() == content
-
-
 @pytest.mark.usefixtures("threaded")
 def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -> None:
     out = tmp_path / "out.jsonl"
@@ -186,22 +174,6 @@ def test_a_number_that_is_none_is_refused_in_its_own_request_only(tmp_path: Path
     assert codes == {"r0": 400, "r1": 400, "r2": 200}
     given, none = write(tmp_path / "refused.jsonl", asked[:2]), str(tmp_path / "none.jsonl")
     assert [main(["batch", given, none]) for _ in range(2)] == [1, 1], "all were refused"
-
-
-def test_a_disk_that_fills_up_within_a_line_leaves_no_part_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Full(FileIO):
-        def write(self, content: Any) -> int:
-            return super().write(content[:30])
-
-    out = tmp_path / "out.jsonl"
-    line = b'{"custom_id": "r1", "response": {"status_code": 200}}\n'
-    out.write_bytes(line + b'{"id": "batch_req_')
-    monkeypatch.setattr("app.server.batch_file.open", lambda *_, **__: Full(out, "a+"), raising=False)
-    with open_answers(out, ["r2"]) as found, pytest.raises(MachineFailed, match="No space left"):
-        found.add("r2", 200, {})
-    assert out.read_bytes() == line
 
 
 @pytest.mark.usefixtures("threaded")
