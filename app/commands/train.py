@@ -106,7 +106,7 @@ def command(
         raise BadInput(f"--bits is {bits}; it must be 8 or 4, or left out.")
     spec, places = target_spec(target), [named_documents(place) for place in texts or ()]
     if from_chats:
-        if (answers := answers_folder()) is None:
+        if not ((answers := answers_folder()) and any(answers.iterdir())):
             raise BadInput("--from-chats: no answer is saved yet. Leave it out.")
         places.append(str(answers))
     with Progress() as line:

@@ -25,7 +25,7 @@ def answers_folder() -> Path | None:
     except (AppError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
         talk(f"The saved answers to draft from cannot be brought up to date in {folder}: {reason}.")
-    return folder if folder.is_dir() and any(folder.iterdir()) else None
+    return folder if folder.is_dir() else None
 
 
 def _answers() -> dict[str, str]:

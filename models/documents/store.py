@@ -71,6 +71,9 @@ def open_store(
             stack.enter_context(locked(folder))
         if (array := _mapped(file)) is not None:  # another program was first
             return TokenStore(array), []
+        with suppress(OSError):  # first: they hold texts that may be no more
+            for old in folder.iterdir():
+                old.unlink()
         array, notes = _indexed(place, files, encode, show)
         return TokenStore(_saved(array, file, notes)), notes
 
@@ -89,13 +92,10 @@ def _indexed(
 
 
 def _saved(array: Array, file: Path, notes: list[str]) -> Array:
-    """Save the array, delete the folder's old index and map the new one; the array if that fails."""
+    """Save the array and map it; the array itself if that fails."""
     try:
         with replacing(file) as out:
             np.save(out, array)
-        for other in file.parent.iterdir():
-            if other != file:
-                other.unlink()
     except OSError as error:
         why = error.strerror or "the disk is full"  # NumPy has no reason for what was not written
         notes.append(f"The index of the documents is not kept in {file.parent}: {why}.")

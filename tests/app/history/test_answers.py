@@ -44,12 +44,14 @@ def test_a_deleted_chat_is_gone_and_one_that_goes_on_is_written_again(history: H
     assert texts() == {} and list((data_folder() / "answers").iterdir()) == []
 
 
-def test_chats_are_among_the_documents_once_there_are_any(history: History, tmp_path: Path) -> None:
+def test_chats_are_among_the_documents_also_once_all_are_deleted_as_their_index_has_to_go(
+    history: History, tmp_path: Path
+) -> None:
     arguments = PairArguments(pair="builtin", documents=["chats", str(tmp_path), "chats"])
+    for deleted in ("c1", "../c2"):
+        assert arguments.chosen().documents == (str(data_folder() / "answers"), str(tmp_path))
+        history.delete(deleted)
     assert arguments.chosen().documents == (str(data_folder() / "answers"), str(tmp_path))
-    history.delete("c1")
-    history.delete("../c2")
-    assert arguments.chosen().documents == (str(tmp_path),)
 
 
 def test_no_history_is_none_begun() -> None:

@@ -87,6 +87,14 @@ def test_what_changed_or_was_damaged_is_indexed_again(place: Place, change: str)
     assert len(place.kept()) == len(folders) == (2 if change == "another tokenizer" else 1)
 
 
+def test_no_index_keeps_texts_that_were_all_deleted(place: Place) -> None:
+    assert place.holds(TEXT) and place.kept()
+    (place.folder / "notes.md").unlink()
+    with pytest.raises(BadChoice, match="holds no text"):
+        place.holds(TEXT)
+    assert not place.kept()
+
+
 def test_an_edit_leaves_a_store_in_use_as_it_is(place: Place) -> None:
     store, _ = open_store(place.folder, place.tokenizer, place.encode)
     CHANGES["an edit"](place)
