@@ -115,16 +115,15 @@ class Fitting(Work):
         batch = Batch([studied], fit.table)
         learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count
         disk = int(tokens * studied.bytes_per_token)
-        writing = tokens * PROBE / count * self._shop.writing(own_text.ROWS)
-        return "\n".join(
-            (
-                f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
-                f"{tokens:,} {kind.unit} of text:",
-                f"  the target writes them     {time_text(writing)}",
-                f"  training data is computed  {time_text(reading)}, {size_text(disk)} on disk",
-                f"  the drafter learns         {time_text(learning)}",
-                f"The drafter goes to {self._shop.folder}. --hours sets a time limit.",
-            )
+        given = sum(map(len, self._given)) / len(USUAL) * len(usual)
+        writing = max(0.0, tokens * PROBE / count - given) * self._shop.writing(own_text.ROWS)
+        return (
+            f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
+            f"{tokens:,} {kind.unit} of text:\n"
+            f"  the target writes {'the rest' if given else 'them    '} {time_text(writing)}\n"
+            f"  training data is computed  {time_text(reading)}, {size_text(disk)} on disk\n"
+            f"  the drafter learns         {time_text(learning)}\n"
+            f"The drafter goes to {self._shop.folder}. --hours sets a time limit."
         )
 
     @property

@@ -129,6 +129,14 @@ def test_a_dry_run_says_what_it_takes_and_makes_nothing(
     assert all(each in printed for each in (*said, str(place))) and not own_drafters_folder().exists()
 
 
+def test_a_dry_run_counts_no_writing_of_texts_that_are_given(
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli
+) -> None:
+    (tmp_path / "long.txt").write_text("a text of one's own " * 500)
+    printed = run("train", tiny_pair.target, "--dry-run", "--tokens", "1000", "--texts", tmp_path).out
+    assert "  the target writes the rest 0 s\n" in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
