@@ -200,8 +200,8 @@ def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 
 def _is_folder(text: str) -> bool:
-    """Whether this is a path or an existing folder, not a (perhaps misspelled) drafter name."""
-    return text not in DRAFTER.choices and ("/" in text or os.path.isdir(text))
+    """Whether this is a path or an existing folder or file, not a (perhaps misspelled) drafter name."""
+    return text not in DRAFTER.choices and ("/" in text or os.path.exists(text))
 
 
 def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:

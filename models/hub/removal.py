@@ -128,7 +128,7 @@ def _size(file: Path) -> int:
 def _reason_to_keep(source: Source, spec: PairSpec) -> str:
     """Empty if the model may be deleted."""
     if source.is_local and not package_of(source):
-        return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "a folder of yours"
+        return "part of the program" if source in find(BUILTIN_PAIR).spec.sources else "your own"
     folder = find_folder(source)  # two revisions may be one commit
     users = [
         pair.name

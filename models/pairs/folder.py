@@ -88,15 +88,15 @@ def drafter_source(text: str) -> Source:
 
 
 def check_drafter(folder: Path) -> str:
-    """The kind of the drafter in a folder: `eagle`, `mtp`, `layer_skip`, `pard`, `model`, ...
+    """The kind of the drafter in a folder or GGUF file: `eagle`, `mtp`, `layer_skip`, `pard`, `model`, ...
 
     Raises:
         BadSource: no folder, no config.json, or an unknown kind.
         ModelsError: as `check_folder`.
     """
-    if not os.path.isdir(folder):
+    if not os.path.exists(folder):
         raise BadSource(f"There is no drafter folder {folder}. {_DRAFTER_WANTED}")
-    config = read_json(folder / "config.json")
+    config = {} if folder.is_file() else read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
     check_folder(folder)

@@ -196,7 +196,7 @@ def test_folders_are_never_deleted(home: Path) -> None:
     removal = remove(spec)
 
     assert removal.deleted == (spec.target,)
-    assert removal.kept == {Source(str(mine)): "a folder of yours"}
+    assert removal.kept == {Source(str(mine)): "your own"}
     assert (mine / "model.safetensors").is_file()
 
 

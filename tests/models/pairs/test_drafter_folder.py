@@ -96,6 +96,15 @@ def test_a_folder_that_is_not_there_or_not_whole_is_refused(tmp_path: Path) -> N
         check_drafter(head)
 
 
+def test_a_gguf_file_is_a_draft_model_and_another_file_is_refused(tmp_path: Path) -> None:
+    target, file = make_model(tmp_path / "target"), tmp_path / "draft.gguf"
+    file.write_bytes(b"GGUF")
+    assert resolve(target=str(target), drafters=[str(file)]).draft == Source(str(file))
+    file.write_bytes(b"text")
+    with pytest.raises(BrokenFiles, match="draft.gguf in .* is no GGUF file"):
+        check_drafter(file)
+
+
 def test_drafters_are_named_beside_a_pair_or_in_the_place_of_its_draft(tmp_path: Path) -> None:
     target, draft = make_pair(tmp_path)
     eagle, medusa = make_drafter(tmp_path / "e", EAGLE), make_drafter(tmp_path / "m", MEDUSA)
