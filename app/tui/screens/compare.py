@@ -87,10 +87,7 @@ The same prompts without and with drafting, one after the other on the same engi
             return self.progress is None and self.plan is not None
         if action in ("view", "export"):
             return self.record is not None
-        return True
-
-    def applies(self, action: str) -> bool:
-        return action != "scroll_texts(1)" or any(view.max_scroll_y for view in self._view.scrolled)
+        return action != "scroll_texts" or any(view.max_scroll_y for view in self._view.scrolled)
 
     async def action_stop(self) -> None:
         progress, link = self.progress, self.app.link

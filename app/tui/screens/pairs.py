@@ -228,9 +228,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         return row(facts, here, width=self.app.size.width, predicts=self._predicts)
 
     def _show_row(self, name: str) -> None:
-        options = self.query_one(OptionList)
-        if any(option.id == name for option in options.options):
-            options.replace_option_prompt(name, self._row(name))
+        if any(option.id == name for option in self._list.options):
+            self._list.replace_option_prompt(name, self._row(name))
 
     async def _pull(self, pair: Pair) -> None:
         fit, size = self.facts[pair.name].fit, size_text(pair.download_bytes)

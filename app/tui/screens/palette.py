@@ -76,16 +76,15 @@ class SlashCommandProvider(Provider):
 
     async def discover(self) -> Hits:
         for command in SLASH_COMMANDS:
-            usage = command.usage
-            yield DiscoveryHit(Text(usage), self._choice(command), usage, escape(command.summary))
+            yield DiscoveryHit(*self._shown(command))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in SLASH_COMMANDS:
-            usage = command.usage
             in_summary = IN_SUMMARY if query.lower() in command.summary.lower() else 0
-            if score := max(matcher.match(usage), in_summary):
-                yield Hit(score, Text(usage), self._choice(command), usage, escape(command.summary))
+            if score := max(matcher.match(command.usage), in_summary):
+                yield Hit(score, *self._shown(command))
 
-    def _choice(self, command: SlashCommand) -> partial[bool]:
-        return partial(self.app.post_message, CommandChosen(command))
+    def _shown(self, command: SlashCommand) -> tuple[Text, partial[bool], str, str]:
+        choose = partial(self.app.post_message, CommandChosen(command))
+        return Text(command.usage), choose, command.usage, escape(command.summary)
