@@ -163,9 +163,9 @@ class ChatScreen(SelectingScreen[None]):
         self.show_pair()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys that stop and that leave an edit are offered if there is something to stop or to leave."""
-        busy = self.state.is_busy
-        return {"stop": busy, "leave_edit": self.state.editing is not None and not busy}.get(action, True)
+        """Escape stops an answer; without one it leaves an edit or the messages."""
+        busy, edits = self.state.is_busy, self.state.editing is not None
+        return {"stop": busy, "leave_edit": edits and not busy, "leave_messages": not busy}.get(action, True)
 
     def applies(self, action: str) -> bool:
         """Whether the action has something to act on; else its key is not offered, and says why not."""
@@ -217,16 +217,12 @@ class ChatScreen(SelectingScreen[None]):
         else:
             self.view.note("There are no messages yet. Send a prompt first.", "mistake")
 
-    def action_stop_or_back(self) -> None:
-        if self.state.is_busy:
-            self.action_stop()
-        else:
-            self.action_back_to_prompt()
-
     def action_back_to_prompt(self) -> None:
         self.transcript.select(None)
         self.transcript.follow()
         self.prompt.area.focus()
+
+    action_leave_messages = action_back_to_prompt
 
     def show_pair(self) -> None:
         self.transcript.welcome.draw()

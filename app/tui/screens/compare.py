@@ -1,6 +1,7 @@
 """A comparison: its runs as they happen, side by side, then the verdict; or a saved comparison."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -32,8 +33,8 @@ The same prompts without and with drafting, one after the other on the same engi
 {compare.right} walk the prompts, {compare.up} and {compare.down} the settings."""
 
     BINDINGS = [
-        bind("escape", "stop", "Stop / back", "compare.stop",
-             "Stop and judge what ran; once it ended, go back"),
+        STOP := bind("escape", "stop", "Stop", "compare.stop", "Stop and judge what ran"),
+        replace(STOP, action="dismiss", description="Back", tooltip="Go back, once it ended"),
         bind("f5,ctrl+r", "again", "Again", "compare.again", "Run the comparison again"),
         bind("v", "view", "Texts/figures", "compare.view", "Show the texts side by side, or the figures"),
         bind("left", "prompt(-1)", "", "compare.left", "Prompt before"),
@@ -85,22 +86,23 @@ The same prompts without and with drafting, one after the other on the same engi
         """Keys that would do nothing now are not offered."""
         if action in ("again", "sweep"):
             return self.progress is None and self.plan is not None
+        if action in ("stop", "dismiss"):
+            progress = self.progress
+            stops = progress is not None and (progress.run is None or not progress.broken_off)
+            return stops is (action == "stop")
         if action in ("view", "export"):
             return self.record is not None
         return action != "scroll_texts" or any(view.max_scroll_y for view in self._view.scrolled)
 
     async def action_stop(self) -> None:
-        progress, link = self.progress, self.app.link
-        if progress is None:
-            self.dismiss()
-        elif progress.run is None:  # what differs is being explained
+        assert (progress := self.progress) is not None, "the key is not offered without one"
+        if progress.run is None:  # what differs is being explained
             self.workers.cancel_node(self)
             await self._end(progress)
-        elif progress.broken_off:  # a busy engine may take long to stop
-            self.dismiss()
         else:
-            link.skip_tuning()
+            self.app.link.skip_tuning()
             progress.stop()
+            self.refresh_bindings()
             self._view.show_message(self.app.keys.fill_in("Stopping. {compare.stop} goes back meanwhile."))
 
     def action_again(self) -> None:

@@ -61,8 +61,8 @@ class Transcript(VerticalScroll, can_focus=True):
         bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
              "The branch after this one"),
         bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
-        bind("escape", "screen.stop_or_back", "Stop / back", "messages.stop",
-             "Stop the answer that is being written; back to the prompt if there is none"),
+        bind("escape", "screen.leave_messages", "Back", "messages.stop",
+             "Back to the prompt, unless an answer is being written"),
         bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.chat.pull_queue import PullJob
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.help import HelpScreen, described_keys
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.sessions import SessionsScreen
@@ -59,7 +60,7 @@ async def test_the_keys_for_a_chat_are_offered_as_soon_as_one_is_resumed(open_ch
 async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24), asked="think") as chat:
         await chat.press("tab")
-        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again y Copy b Code Esc Stop / back"))
+        await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again y Copy b Code Esc Back"))
         await chat.press("tab")
         await chat.until(lambda: "F5 Compare" in keys_shown(chat) and "e Edit" not in keys_shown(chat))
         await chat.press("tab")
@@ -73,6 +74,24 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
         await chat.until(lambda: "Continue" in keys_shown(chat), by="up")
+
+
+async def test_escape_is_called_stop_while_it_stops_something_and_back_when_it_goes_back(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(120, 24)) as chat:
+        await chat.type("hold")
+        await chat.press("tab")
+        await chat.until(lambda: keys_shown(chat).startswith("y Copy") and "Esc Stop F1" in keys_shown(chat))
+        await chat.until(
+            lambda: "Esc Back F4" in keys_shown(chat) and "Stop" not in keys_shown(chat), by="escape"
+        )
+        await chat.press("escape")
+        await chat.ask("think")
+        await chat.reached(CompareScreen, by="/sweep length=1-2 repeats=50")
+        await chat.until(lambda: keys_shown(chat).startswith("Esc Stop F1"))
+        await chat.until(lambda: keys_shown(chat).startswith("Esc Back F5 Again"), by="escape")
+        await chat.back_in_chat(by="escape")
 
 
 async def test_a_key_that_scrolls_is_offered_where_something_is_out_of_view(open_chat: OpenChat) -> None:
