@@ -39,8 +39,11 @@ class ChildDied(Exception):
 
 
 def module(name: str) -> Sequence[str]:
-    """The command that runs one of our modules, whatever the working folder holds."""
-    return sys.executable, "-P", "-m", name
+    """The command that runs one of our modules, whatever the working folder holds.
+
+    Warnings of Python's parser stay out of logs: mlx-lm gives it what a model wrote, and they quote it.
+    """
+    return sys.executable, "-P", "-W", "ignore::SyntaxWarning", "-m", name
 
 
 def environment() -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from models.child import ChildDied, ask_child
+from models.child import ChildDied, ask_child, module
 from models.errors import BrokenFiles
 from tests.waiting import until
 
@@ -70,3 +70,10 @@ def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         process.kill()
     until(lambda: is_gone(int((tmp_path / "pid").read_text())))
+
+
+def test_a_warning_that_quotes_what_a_model_wrote_stays_out_of_the_log() -> None:
+    *python, _, _ = module("any")
+    code = "import warnings; warnings.warn('a word', SyntaxWarning)"
+    warned = subprocess.run([*python, "-c", code], capture_output=True, text=True)
+    assert (warned.returncode, warned.stderr) == (0, "")
