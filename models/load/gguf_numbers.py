@@ -103,6 +103,12 @@ def _q6_k(x: mx.array) -> Decoded:
     return q, scales, -32 * scales
 
 
+def _iq4_nl(x: mx.array) -> Decoded:
+    """In Q2_K and Q3_K files, the matrices whose rows are no multiple of 256."""
+    values = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241]
+    return mx.array(values, mx.uint8)[_fields(x[:, 2:], 16, 4)], (d := _half(x, 0)), -128 * d
+
+
 KINDS = {
     2: Kind(32, 18, 4, lambda x: (_fields(x[:, 2:], 16, 4), (d := _half(x, 0)), -8 * d)),  # Q4_0
     3: Kind(32, 20, 4, lambda x: (_fields(x[:, 4:], 16, 4), _half(x, 0), _half(x, 2))),  # Q4_1
@@ -114,6 +120,7 @@ KINDS = {
     12: Kind(256, 144, 4, lambda x: (_fields(x[:, 16:], 32, 4), *_scales_and_biases(x))),  # Q4_K
     13: Kind(256, 176, 5, _q5_k),
     14: Kind(256, 210, 6, _q6_k),
+    20: Kind(32, 18, 8, _iq4_nl),
 }
 """By their number in the file. Scales of Q2_K, Q3_K and Q6_K are of 16 weights: their weights are quantized
 again, to a bit more."""
