@@ -5,20 +5,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.trees_on_macs import (
-    CURVES,
-    DOCUMENT,
-    RANKS,
-    Tree,
-    best_chain,
-    best_of,
-    best_tree,
-    chain,
-    document,
-    expected,
-    levels,
-    round_cost,
-)
+from benchmarks.trees_on_macs import DOCUMENT, Tree, best_tree, document, expected, levels
 
 
 @cache
@@ -50,26 +37,6 @@ def test_no_tree_brings_more_tokens_than_the_best_one(ranks: tuple[float, ...], 
         assert found == pytest.approx(max(expected(other, ranks) for other in every))
         assert found == pytest.approx(expected(tree, ranks))
         assert sum(map(len, levels(tree))) == rows and len(levels(tree)) - 1 <= depth
-
-
-def test_a_chain_is_a_tree_of_first_guesses() -> None:
-    assert levels(chain(3)) == [[chain(3)], [chain(2)], [chain(1)], [()]]
-    assert expected(chain(3), (0.6, 0.2)) == pytest.approx(1 + 0.6 + 0.36 + 0.216)
-
-
-def test_only_nodes_with_children_are_stepped_from() -> None:
-    flat = {1: 1.0, 2: 1.5, 4: 2.5}
-    tree: Tree = (((),), ())  # two guesses, and one after the first
-    assert round_cost(tree, flat, 0.1) == pytest.approx(2.5 + 0.1 + 0.1)
-    assert round_cost((((),), ((),)), {1: 1.0, 5: 3.0}, 0.1) == pytest.approx(3.0 + 0.1 + 0.15)
-
-
-def test_where_rows_are_free_trees_win_and_where_each_costs_a_pass_nothing_does() -> None:
-    free, linear = {1: 1.0, 32: 1.0}, {1: 1.0, 32: 32.0}
-    assert best_of(32, RANKS[0], free, 0.03).ratio > 1.2 * best_chain(RANKS[0], free, 0.03).ratio
-    assert best_chain(RANKS[0], linear, 0.03).depth == 0
-    assert all(best_of(rows, RANKS[0], linear, 0.03).ratio < 1 for rows in (2, 4, 8))
-    assert all(curve[1] == 1 for curve in CURVES.values())
 
 
 def test_the_committed_page_is_what_the_script_writes() -> None:
