@@ -12,6 +12,7 @@ _KINDS: dict[type, str] = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
     type(None): "null",
 }  # fmt: skip
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
 def fitted(name: str, arguments: dict[str, Any], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def _fit(value: Any, allowed: set[str]) -> Any:
         return value
     if isinstance(value, str):
         try:
-            read = json.loads(value.lower() if value in ("True", "False", "None") else value)
+            read = json.loads(_PYTHON.get(value, value))
         except ValueError:
             return value
         return read if _KINDS[type(read)] in allowed else value

@@ -92,10 +92,19 @@ def test_arguments_are_always_an_object(written: str, wanted: str) -> None:
     assert read(Calling(), text, 5) == ("", (ToolCall("f", wanted),))
 
 
-def test_a_tuple_of_a_call_in_python_is_a_list() -> None:
-    for schema, wanted in (({"type": "array"}, '{"x": [1, 2]}'), ({"type": "string"}, '{"x": "[1, 2]"}')):
-        tool = {"function": {"name": "f", "parameters": {"properties": {"x": schema}}}}
-        assert json.dumps(fitted("f", {"x": (1, 2)}, [tool])) == wanted
+@pytest.mark.parametrize(
+    ("schema", "given", "wanted"),
+    [
+        ({"type": "array"}, (1, 2), [1, 2]), ({"type": "string"}, (1, 2), "[1, 2]"),
+        ({"type": "boolean"}, "True", True), ({"type": "integer"}, "5.5", "5.5"),
+        ({"type": "number"}, "5", 5), ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, "None", None),
+        ({"anyOf": [{"type": "integer"}, {"$ref": "#/of/a/text"}]}, "5", "5"),
+        ({"type": "string"}, None, None), ({"type": "string"}, ["é"], '["é"]'),
+    ],
+)  # fmt: skip
+def test_an_argument_gets_a_type_that_its_schema_allows(schema: Any, given: Any, wanted: Any) -> None:
+    tool = {"function": {"name": "f", "parameters": {"properties": {"x": schema}}}}
+    assert json.dumps(fitted("f", {"x": given}, [tool])) == json.dumps({"x": wanted})
 
 
 @pytest.mark.parametrize("tokenizer", [Calling(), Open()])
