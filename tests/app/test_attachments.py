@@ -40,7 +40,7 @@ def test_the_folder_of_a_user_that_does_not_exist_is_a_folder_that_does_not_exis
 def test_a_text_is_read_whole_without_its_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "ü.md"
     path.write_text("\ufeff# naïve\r\n\x1b[31m 漢字", "utf-8", newline="")
-    attached = attach(path, None)
+    attached = attach(path, 4)
     assert (attached.name, attached.text) == ("ü.md", "# naïve\n\x1b[31m 漢字")
 
 
@@ -66,6 +66,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("see @sub/gone.txt.", ["sub/gone.txt"]),
         ('@"no such file"', ["no such file"]),
         ("wait @... or @?", []),
+        ("@" + 300 * "a", []),
         ('@app.route("/users") and npm i @types/node and @Get("/a.b")', []),
     ],
 )

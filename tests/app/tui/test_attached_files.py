@@ -56,6 +56,7 @@ async def test_dropped_files_get_an_at_and_other_pastes_stay(open_chat: OpenChat
             ("of", f"'{spaced}' {folder}/notes.md", f'of @"{spaced}" @{folder}/notes.md '),
             ("@", f"{folder}/notes.md", f"@{folder}/notes.md"),
             ("", f"{folder}/none.md", f"{folder}/none.md"),
+            ("", "notes.md", "notes.md"),
             ("", "/ it's", "/ it's"),
         ):
             chat.area.load_text(before)

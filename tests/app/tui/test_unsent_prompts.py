@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.chat.past_prompts import PastPrompts
+from app.history.records import Attachment
 from app.history.store import History
 from app.history.unsent import Unsent, unsent
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -155,9 +156,21 @@ async def test_prompts_left_in_another_chat_come_back_with_files(open_chat: Open
 
 def test_up_skips_the_text_that_was_given_back() -> None:
     past = PastPrompts()
+    past.add("two")
     past.begin(["one", "two"])
     assert past.earlier(Unsent("two")) == Unsent("one")
     assert past.later(Unsent("one")) == Unsent("two")
+
+
+def test_files_stay_with_the_prompt_that_they_were_attached_to_or_with_the_one_being_written() -> None:
+    past = PastPrompts()
+    old, new, more = ((Attachment(name, ""),) for name in ("old", "new", "more"))
+    past.begin(["one"])
+    past.add("two", old)
+    assert past.earlier(Unsent("half", new)) == Unsent("two", old)
+    assert past.earlier(Unsent("two")) == Unsent("one", new)
+    assert past.later(Unsent("one", more)) == Unsent("two")
+    assert past.later(Unsent("two")) == Unsent("half", more)
 
 
 def test_a_recalled_prompt_that_was_changed_is_as_it_was_left_until_one_is_sent() -> None:

@@ -35,6 +35,9 @@ def test_a_download_stalls_when_no_byte_comes_for_five_seconds() -> None:
     assert pace.stalled_seconds() == 5.5
     pace.add(101, fetching=True)
     assert not pace.stalled_seconds()
+    seconds[0] = 12.0
+    pace.add(50, fetching=True)  # a damaged part was deleted
+    assert pace.rate() == 0
 
 
 def test_while_files_are_checked_no_download_stalls_or_becomes_slower() -> None:

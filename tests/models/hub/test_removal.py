@@ -168,7 +168,7 @@ def test_what_a_snapshot_only_links_to_elsewhere_is_left_alone(home: Path) -> No
 
 
 def test_what_the_hubs_library_shares_among_repositories_is_deleted_with_the_last_that_uses_it(
-    home: Path,
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = (PairSpec("tiny", Source(repo), None) for repo in ("org/one", "org/two"))
     size, _ = (place(spec.target, "a" * 40, home / spec.target.repo) for spec in (one, two))
@@ -184,8 +184,18 @@ def test_what_the_hubs_library_shares_among_repositories_is_deleted_with_the_las
     assert remove(one).freed_bytes == size - weights
     assert installed(two) and not blobs[0].is_symlink()
 
-    assert removable_bytes(two) == remove(two).freed_bytes == size
-    assert not store.exists()
+    def fails(file: Path, missing_ok: bool = False) -> None:
+        if file == store:
+            raise OSError(5, "Input/output error", str(file))
+        honest(file, missing_ok)
+
+    honest = Path.unlink
+    assert removable_bytes(two) == size
+    with monkeypatch.context() as patch, pytest.raises(MachineTrouble):
+        patch.setattr(Path, "unlink", fails)
+        remove(two)
+    remove(two)
+    assert not store.exists(), "what was left is still found"
 
 
 def test_folders_are_never_deleted(home: Path) -> None:

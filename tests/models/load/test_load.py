@@ -131,7 +131,9 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
 
 
-@pytest.mark.parametrize(("end", "shown"), [("365", "'365'"), (1.0, "1.0"), ([7, [9]], r"\[9\]")])
+@pytest.mark.parametrize(
+    ("end", "shown"), [("365", "'365'"), (1.0, "1.0"), (True, "True"), ([7, [9]], r"\[9\]")]
+)
 def test_an_end_of_text_that_is_no_id_is_shown_as_it_is(
     pair: tuple[Path, Path], end: Any, shown: str
 ) -> None:

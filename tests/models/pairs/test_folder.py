@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -41,6 +42,9 @@ def test_every_kind_of_tensor_passes(tmp_path: Path) -> None:
     for dtype in (mx.bool_, mx.uint8, mx.int16, mx.uint32, mx.float16, mx.bfloat16, mx.complex64):
         mx.save_safetensors(str(path), {"a": mx.zeros((3, 5), dtype), "empty": mx.zeros((0, 4), dtype)})
         assert check_safetensors(path) == 15 * dtype.size
+    header = b'{"a": {"dtype": "F4", "shape": [3, 4], "data_offsets": [0, 6]}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(6))
+    assert check_safetensors(path) == 6
 
 
 def link_to_nothing(path: Path) -> None:
@@ -51,6 +55,11 @@ def link_to_nothing(path: Path) -> None:
 def make_unreadable(path: Path) -> None:
     path.unlink()
     path.mkdir()  # not by its mode, which root ignores
+
+
+def name_a_header_too_large_to_read(path: Path) -> None:
+    path.write_bytes((2**27).to_bytes(8, "little"))
+    os.truncate(path, 2**28)
 
 
 def change(changed: Callable[[bytes], bytes]) -> Callable[[Path], None]:
@@ -78,10 +87,11 @@ def put_text_where_numbers_belong(body: bytes) -> bytes:
         (change(lambda body: (10**6).to_bytes(8, "little") + b"[" * 10**6), "its header cannot be read"),
         (change(lambda body: body.replace(b"[32]", b"[31]", 1)), "damaged header: tensor .* does not fill"),
         (change(put_text_where_numbers_belong), "unreadable header at tensor"),
+        (name_a_header_too_large_to_read, "is no safetensors file or is truncated"),
         (link_to_nothing, r"cannot be read \("),
         (make_unreadable, r"cannot be read \("),
     ],
-    ids=["short", "long", "page", "empty", "nested", "shape", "text", "link", "folder"],
+    ids=["short", "long", "page", "empty", "nested", "shape", "text", "huge", "link", "folder"],
 )
 def test_damaged_weights_are_named(folder: Path, damage: Callable[[Path], None], message: str) -> None:
     damage(folder / "model.safetensors")
