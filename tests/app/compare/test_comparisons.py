@@ -98,8 +98,11 @@ def test_texts_that_differ_are_reported_with_the_place_or_the_reason() -> None:
     assert "near-ties that rounding explains" in sentence(record_of(collector))
     hot = replace(record, settings=(Setting.plain(1.0), replace(MODEL, temperature=1.0)))
     assert "as they may" in sentence(replace(hot, facts={**FACTS, "options": {"verify": "token"}}))
-    two = record_of(gathered([0.01], [0.01], tokens=(1, 5, 3), of=wanted(prompts=2, repeats=1)))
-    assert "2 of 2 texts differ from token 2 on" in sentence(two)
+    two = gathered([0.01], [0.01], tokens=(1, 5, 3), of=wanted(prompts=2, repeats=1))
+    assert "2 of 2 texts differ from token 2 on" in sentence(record_of(two))
+    for each, margin in zip(two.differing(), (0.004, 0.001), strict=True):
+        two.explain(each, Difference(1, "a", "b", margin, 0.01))
+    assert "2 of 2 texts differ by near-ties" in (said := sentence(record_of(two))) and "0.004" in said
 
 
 def test_a_difference_is_told_with_its_tokens_its_margin_and_whether_rounding_explains_it() -> None:
@@ -228,3 +231,7 @@ def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> Non
     assert drafting_text(summarise([drafted, *[plain] * 299])) == "drafted in 1 of 300 rounds"
     assert drafting_text(summarise([drafted, plain])) == "accepted 1 of 2"
     assert drafting_text(summarise([drafted])) == "accepted 1 of 2"
+    collector = RunCollector(wanted(repeats=1))
+    for run in collector.plan.runs:
+        collector.add(run, TOKENS, summarise([plain] * len(TOKENS)), [])
+    assert "next to nothing was drafted and accepted" in headline(record_of(collector), 1)[1]

@@ -82,6 +82,20 @@ def test_search_sees_a_text_as_it_is_now_and_shows_where(history: History) -> No
     assert titles(history, "needle") == [] and titles(history, "replaced") == ["A title"]
 
 
+def test_the_best_message_is_found_first_and_of_short_words_the_newest(history: History) -> None:
+    texts = [prompt("p", "no needle" + " in the hay" * 50), prompt("q", "no needle", chat_id="c2")]
+    history.save([chat("c1", "One"), chat("c2", "Two")], texts)
+    assert titles(history, "needle") == titles(history, "no") == ["Two", "One"]
+
+
+def test_a_chat_is_forgotten_with_the_last_of_its_messages(history: History) -> None:
+    history.save([chat()], branching())
+    for left in range(len(branching()))[::-1]:
+        assert history.chats()
+        history.forget(branching()[left])
+    assert not history.chats()
+
+
 def test_a_deleted_chat_is_nowhere_until_it_is_restored_and_gone_after_a_week(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +188,10 @@ def test_presets_are_kept_by_name(history: History) -> None:
 def test_an_id_that_fits_none_or_several_is_refused(history: History) -> None:
     with pytest.raises(BadInput, match="list of chats is empty"):
         history.find("last")
-    history.save([chat("ab1"), chat("ab2", changed=11.0)], [])
+    history.save([chat("ab1")], [])
+    with pytest.raises(BadInput, match="No chat's id begins"):
+        history.find("")
+    history.save([chat("ab2", changed=11.0)], [])
     for name in ("x", "ab", "", "%", "_b1"):
         with pytest.raises(BadInput, match="id begins"):
             history.find(name)
@@ -266,8 +283,10 @@ def test_chats_are_listed_by_the_time_that_is_shown(history: History) -> None:
     history.save([chat("old", changed=10.0, system="Be brief.")], [])
     listed = [(row.chat.id, row.chat.system) for row in history.chats()]
     assert listed == [("new", ""), ("old", "Be brief.")]
-    history.add([chat("newest", changed=30.0), chat("oldest", changed=5.0), chat("middle", changed=15.0)], [])
-    assert [row.chat.id for row in history.chats()] == ["newest", "new", "middle", "old", "oldest"]
+    times = {"newest": 30.0, "oldest": 5.0, "middle": 15.0, "as old": 15.0}
+    history.add([chat(name, changed=time) for name, time in times.items()], [])
+    newest, new, *middle, old, oldest = (row.chat.id for row in history.chats())
+    assert (newest, new, {*middle}, old, oldest) == ("newest", "new", {"middle", "as old"}, "old", "oldest")
     history.save([chat("oldest", changed=4.0)], [])
     assert history.chats()[0].chat.id == "oldest", "changed last, by a clock that was set back"
     assert history.find("last").id == "oldest"

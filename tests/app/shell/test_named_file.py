@@ -1,10 +1,12 @@
 """Files that the user names are written whole or not at all."""
 
+import os
 import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,6 +35,14 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path: Path
     assert old.read_text() == "kept" and [*tmp_path.iterdir()] == [old]
 
 
+def test_a_pipe_that_nothing_can_be_written_to_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(5, "Input/output error")))
+    with pytest.raises(MachineFailed, match="pipe cannot be written: Input/output error"):
+        write_text(tmp_path / "pipe", "text")
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_replaced_file_keeps_its_mode_and_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_text("old")
@@ -50,7 +60,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
     file = tmp_path / "file"
     file.write_text("old")
     for locked in (file, tmp_path):  # root may write anywhere
-        monkeypatch.setattr("os.access", lambda path, mode, locked=locked: Path(path) != locked)
+        monkeypatch.setattr(
+            "os.access", lambda path, mode, locked=locked: Path(path) not in (locked, Path("/dev"))
+        )
         with pytest.raises(BadInput, match="no permission"):
             check_place("--csv", file)
     check_place("--csv", Path("/dev/null"))
