@@ -41,13 +41,36 @@ def test_a_download_that_ended_before_another_was_asked_for_is_told_all_the_same
 
 def test_a_download_that_failed_is_a_failed_one_at_the_next_start_too(tmp_path: Path) -> None:
     queue = PullQueue(tmp_path)
-    queue.jobs.append(PullJob(find(FIRST).spec, "failed", "No connection."))
+    for name in (FIRST, "builtin"):  # the second has come since, by another program
+        queue.jobs.append(PullJob(find(name).spec, "failed", "No connection."))
     queue.advance()
     queue.end()
     queue = PullQueue(tmp_path)
     assert [(job.state, job.error) for job in queue.jobs] == [("failed", "No connection.")]
     assert queue.paused == [] and queue.advance() == []
     queue.end()
+
+
+def test_the_download_that_is_named_is_stopped_or_goes_on_before_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, pairs = PullQueue(tmp_path), [find(name).spec for name in (FIRST, SECOND, "qwen3-8b")]
+    asked: list[PairSpec] = []
+    monkeypatch.setattr(queue, "add", asked.append)
+
+    def of(*states: JobState) -> PullQueue:
+        asked.clear()
+        queue.jobs = [PullJob(pair, state) for pair, state in zip(pairs, states, strict=True)]
+        return queue
+
+    for named, stopped in ((pairs[2], pairs[2]), (None, pairs[1])):
+        job = of("paused", "running", "waiting").cancel(named)
+        assert job is not None and job.pair == stopped
+    for named, going_on in ((None, pairs[:2]), (pairs[2], pairs[2:])):
+        of("paused", "failed", "cancelled").resume(named)
+        assert asked == going_on
+    of("cancelled", "cancelled", "done").resume(None)
+    assert asked == [pairs[1]], "the last"
 
 
 def test_what_is_under_way_is_listed_before_what_went_wrong(tmp_path: Path) -> None:
@@ -92,7 +115,7 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(pair: PairSpec, **_: object) -> Iterator[Progress]:
-        raise RuntimeError("can't start new thread")
+        raise OSError("No room") if pair.name == SECOND else RuntimeError("can't start new thread")
 
     monkeypatch.setattr("app.chat.pull_queue.pull", fails)
     queue = PullQueue(tmp_path)
@@ -102,5 +125,5 @@ def test_a_download_that_fails_as_nobody_foresaw_is_told_and_the_next_one_begins
     for job in queue.jobs:
         job.wait()
     told = "Downloading failed: RuntimeError: can't start new thread"
-    assert [(job.state, job.error) for job in queue.jobs] == [("failed", told)] * 2
+    assert [(job.state, job.error) for job in queue.jobs] == [("failed", told), ("failed", "No room")]
     queue.end()

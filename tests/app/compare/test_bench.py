@@ -38,6 +38,8 @@ from tests.app.tiny_pair import TinyPair, write_tiny_pair
         ([100, 100, 100], [106, 99, 130], 8, False, False,
          "no sure gain, 1.06 times as fast (0.99 to 1.30 over 3 repeats)"),
         ([100, 100], [80, 102], 0, False, False, "no gain, 0.91 times as fast (0.80 to 1.02 over 2 repeats)"),
+        ([100], [101], 8, False, False, "no gain, 1.01 times as fast (one run each)"),
+        ([100], [99], 8, False, False, "no gain, 0.99 times as fast (one run each)"),
         ([100], [200], 8, True, False, "drafting is 2.00 times as fast (one run each)"),
         ([0], [0], 0, False, False, "no speed was measured: no answer has a second token"),
     ],

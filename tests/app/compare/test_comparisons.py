@@ -21,7 +21,7 @@ from app.compare.record import record_from_json
 from app.compare.words import difference_text, drafting_text, headline, sentence
 from app.engine.difference import Difference
 from mlx_spec.stats import summarise
-from mlx_spec.types import Round
+from mlx_spec.types import Options, Round
 from tests.app.compare.scripted_runs import FACTS, MODEL, PLAIN, TOKENS, gathered, record_of, stats, wanted
 from tests.app.run_command import Cli
 
@@ -31,6 +31,8 @@ def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat(
     assert [run.warm_up for run in runs[:3]] == [True, True, False]
     assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
     assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
+    short = replace(wanted(), options=Options(max_tokens=5))
+    assert {short.options_of(run).max_tokens for run in short.runs} == {5}
 
 
 def test_each_temperature_has_a_plain_run_of_its_own() -> None:
@@ -231,7 +233,9 @@ def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> Non
     assert drafting_text(summarise([drafted, *[plain] * 299])) == "drafted in 1 of 300 rounds"
     assert drafting_text(summarise([drafted, plain])) == "accepted 1 of 2"
     assert drafting_text(summarise([drafted])) == "accepted 1 of 2"
-    collector = RunCollector(wanted(repeats=1))
-    for run in collector.plan.runs:
-        collector.add(run, TOKENS, summarise([plain] * len(TOKENS)), [])
-    assert "next to nothing was drafted and accepted" in headline(record_of(collector), 1)[1]
+    three, one = RunCollector(wanted(repeats=1)), RunCollector(wanted(repeats=1))
+    for run in three.plan.runs:
+        three.add(run, TOKENS, summarise([plain] * len(TOKENS)), [])
+        one.add(run, TOKENS[:1], summarise([plain]), [])
+    assert "next to nothing was drafted and accepted" in headline(record_of(three), 1)[1]
+    assert sentence(record_of(one)).startswith("no speed was measured")

@@ -84,6 +84,9 @@ def test_a_sweep_goes_on_with_greater_lengths_while_the_greatest_is_the_fastest(
     plan = longer
     assert plan.longer(speed) is None, "12 was slower than 10"
     assert replace(wanted(*lengths), climbs=False).longer(lambda place: place) is None
+    warm = replace(wanted(*(Setting("auto", 8, degree) for degree in (0.5, 0.8))), climbs=True)
+    longer = warm.longer(float)
+    assert longer is not None and [one.temperature for one in longer.settings[4:]] == [0.5, 0.8]
 
 
 async def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others() -> None:

@@ -35,6 +35,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         ("pare = 'x'", "pare", "Did you mean pair?"),
         ("temperature = 1", "temperature", "Did you mean sampling.temperature?"),
+        ("seed = 1", "seed", "Did you mean sampling.seed?"),
         ("[samplings]\ntop-p = 1", "samplings.top-p", "Did you mean sampling.top-p?"),
         ("pair = 'smollm2-1.7'", "pair", "(smollm2-1.7b?)"),
         ("theme = 'nordd'", "theme", 'is "nordd"; there is no such name (nord?)'),
@@ -116,7 +117,7 @@ def test_the_command_line_wins_over_the_file(
     )
     assert main([]) == 0
     assert main(["chat", "builtin", "--temperature", "0.9", "--documents", str(tmp_path / "notes")]) == 0
-    assert main(["chat", "--no-draft", "--target", "org/one", "--draft", "none"]) == 0
+    assert main(["chat", "--no-draft", "--target=org/one", "--draft", "none"]) == 0
     assert [spec.name for spec, _ in opened] == ["qwen3-8b", "builtin", "one"]
     both, notes = (str(tmp_path), str(tmp_path / "notes")), (str(tmp_path / "notes"),)
     assert [spec.documents for spec, _ in opened] == [both, notes, both]
@@ -170,17 +171,18 @@ def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
     write: Any, tmp_path: Path, run: Cli
 ) -> None:
     (folder := tmp_path / "📁 π").mkdir()
-    write(f"theme = 'nord'\ntheem = 1\nexports = '{folder}'\nkeys.chat.compare = 'f11'")
+    texts = "drafting.documents = ['chats']"
+    write(f"theme = 'nord'\ntheem = 1\nexports = '{folder}'\nkeys.chat.compare = 'f11'\n{texts}")
     out, err = run("config")
     assert 'theme = "nord"' in out and "Did you mean theme?" in err and "theem" not in out
     write(out)
     again = checked(read_config())
     assert again.problems == () and again.keys == {"chat.compare": "f11"}
-    assert again["exports"] == str(folder)
+    assert again["exports"] == str(folder) and again["drafting.documents"] == ["chats"]
 
     facts = run.json("config")
     assert facts["values"]["theme"] == "nord" and facts["keys"]["chat.compare"] == "f11"
-    assert facts["values"].keys() == SCHEMA.keys()
+    assert facts["values"].keys() == SCHEMA.keys() and facts["values"]["sampling.seed"] is None
 
     assert run("config path").out.strip() == str(tmp_path / "config.toml")
 
