@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from app.cli import main
 from app.commands import arguments as args
 from app.compare.collector import RunCollector
-from app.compare.comparison import by_category, compare
+from app.compare.comparison import by_category, compare, mean_speed
 from app.compare.plan import Question, Run, Setting, plan
 from app.compare.prompts import read_prompts
 from app.compare.runner import run_plan
@@ -57,6 +58,15 @@ def test_the_overall_ratio_is_the_geometric_mean_of_the_prompts_that_were_timed(
     assert overall.ratio == pytest.approx(1.0)
     assert overall.drafted_tps / overall.plain_tps == pytest.approx(overall.ratio)
     assert {name: c.ratio for name, c in by_category(results).items()} == pytest.approx({"a": 2.0, "b": 0.5})
+
+
+def test_times_are_each_ways_own_memory_is_the_most_of_all_and_an_answer_of_one_token_has_no_speed() -> None:
+    one = measured([100], [200])
+    plain = (replace(one.plain[0], time_to_first_token=2.0, peak_memory_bytes=9),)
+    found = compare([replace(one, plain=plain)])
+    assert (found.plain_time_to_first_token, found.drafted_time_to_first_token) == (2.0, 0.0)
+    assert found.peak_memory_bytes == 9
+    assert mean_speed([measured([100, 0], []).plain, one.drafted]) == pytest.approx(200)
 
 
 def test_only_texts_that_should_be_the_same_and_are_no_near_tie_want_an_explanation() -> None:

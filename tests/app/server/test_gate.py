@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from app.cli import main
 from app.engine.server_client import ServerClient
+from app.server import gate
 from app.server.body import Body, read_body
 from app.server.endpoints import ROUTES
 from app.server.gate import MOST_BODY_BYTES, check_address, check_key
@@ -39,6 +40,11 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
         for right in (*bearers, {"x-api-key": KEY}, basic):
             assert kept.ask(path, body, {**JSON, **right}).status in (200, 400)
     assert kept.ask("/nowhere", headers={}).status == 401
+
+
+def test_what_just_reaches_a_limit_is_accepted() -> None:
+    gate.crowd_check(lambda: gate.MOST_CONNECTIONS)({}, Headers())
+    gate.check_size(MOST_BODY_BYTES)
 
 
 def test_a_key_that_is_no_utf_8_is_sent_and_compared_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
