@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,28 +17,15 @@ from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
 from models.speed.fit import fit
 from tests.app.run_command import Cli
-from tests.models.conftest import own_home, read_tokenizers_quickly
-from tests.models.hub_server import HostedModel, HubServer
-from tests.models.tiny_models import files_of, make_pair
+from tests.models import conftest
+from tests.models.hub_server import HubServer
+from tests.models.tiny_models import make_pair
 from tests.waiting import until
 
 PAIR = ["--target", "org/target", "--draft", "org/draft"]
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    """Serves org/target and org/draft to processes with their own home folder."""
-    own_home(tmp_path, monkeypatch)
-    target, draft = make_pair(tmp_path / "made")
-    hosted = {"org/target": HostedModel(files_of(target)), "org/draft": HostedModel(files_of(draft))}
-    with HubServer(hosted) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
-
-
-@pytest.fixture
-def quick_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
-    read_tokenizers_quickly(monkeypatch)
+home, hub, quick_tokenizers = conftest.home, conftest.hub, conftest.quick_tokenizers
 
 
 def test_a_pulled_pair_answers_and_can_be_removed(
@@ -52,7 +38,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     honest, hub.stall_after["model.safetensors"] = pull._print_too_large, 0
     with monkeypatch.context() as patch:
         patch.setattr(pull, "_print_too_large", seen_on_its_way)
-        read_tokenizers_quickly(patch)
+        conftest.read_tokenizers_quickly(patch)
         patch.setattr("models.speed.machine._memory", lambda: (1000, True))
         out, err = run("pull", *PAIR)
     assert out == "" and "downloaded" in err
@@ -74,12 +60,11 @@ def test_a_full_disk_is_told_by_pull_alone(hub: HubServer, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("files_are_there", [True, False])
 def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli, files_are_there: bool
+    home: Path, monkeypatch: pytest.MonkeyPatch, run: Cli, files_are_there: bool
 ) -> None:
-    own_home(tmp_path, monkeypatch)
-    target = tmp_path / "target"
+    target = home / "target"
     if files_are_there:
-        target, _ = make_pair(tmp_path)
+        target, _ = make_pair(home)
     mine = replace(all_pairs()[1], name="mine", target=Source(str(target)), draft=None, own=True)
     add_own(mine)
     add_own(replace(mine, name="other", target=Source("org/other")))

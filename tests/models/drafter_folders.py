@@ -15,6 +15,7 @@ from mlx_spec.training.start import eagle_head
 from mlx_spec.verify.batch import BatchVerifier
 from models.load.eagle import save_eagle
 from models.training.kinds import eagle_shape
+from tests.models.tiny_models import edit
 
 EAGLE = {"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 32}
 MEDUSA = {"medusa_num_heads": 2, "hidden_size": 32}
@@ -40,8 +41,7 @@ def make_eagle(folder: Path, target: Path, tokens: Sequence[int], bits: int | No
 
 
 def edit_config(folder: Path, **changes: Any) -> Path:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    edit(folder / "config.json", **changes)
     return folder
 
 

@@ -47,6 +47,11 @@ def make_tokenizer(
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
+def edit(file: Path, **changes: Any) -> None:
+    """Change entries of a JSON file, which is made if there is none."""
+    file.write_text(json.dumps((json.loads(file.read_text()) if file.exists() else {}) | changes))
+
+
 def model_config(**changes: Any) -> dict[str, Any]:
     """A Llama model of two layers, 32 wide."""
     config: dict[str, Any] = {

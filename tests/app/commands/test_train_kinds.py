@@ -21,7 +21,7 @@ from models.training import layer_skip
 from models.training.kinds import KINDS
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair, write_tiny_pair
-from tests.models.tiny_models import make_model, model_config
+from tests.models.tiny_models import edit, make_model, model_config
 
 GENERATE = ["generate", "--prompt", "abcd abcd abcd", "--max-tokens", "12"]
 GAINS = Found((0,), (0.75, 0.5), 1.0, 2, 1.25, 2.0)
@@ -193,10 +193,10 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     settings = tiny_pair.target / "tokenizer_config.json"
-    train, config = ["train", str(tiny_pair.target)], json.loads(settings.read_text())
-    settings.write_text(json.dumps({**config, "chat_template": "{{ raise_exception('who asks?') }}"}))
+    train = ["train", str(tiny_pair.target)]
+    edit(settings, chat_template="{{ raise_exception('who asks?') }}")
     assert "chat template refuses a question (who asks?). Give it --texts" in run(*train, code=2).err
-    settings.write_text(json.dumps({**config, "chat_template": None}))
+    edit(settings, chat_template=None)
     text = tmp_path / "text.txt"
     text.write_text("abc")
     without = "no chat template, so it cannot write chats. Give it --texts FOLDER, which all kinds but layer_"

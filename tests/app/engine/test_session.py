@@ -1,6 +1,7 @@
 """A session turns rounds into marked text, ends it at stop texts, and keeps the text after a cancel."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -26,13 +27,15 @@ WIDE = "naïve café 漢字かな 👩‍👩‍👧‍👦 🇩🇪 e\u0301 ﷽
 
 
 def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
-    """An answer's events; the pieces must add up to the text."""
+    """An answer's events; the pieces must add up to the text, and the last counts what the numbers do."""
     cancelled = kwargs.pop("cancelled", lambda: False)
     request = Answer(0, **{"prompt": USER, "options": Options(), **kwargs})  # type: ignore[arg-type]
     events = list(session.answer(request, cancelled))  # type: ignore[arg-type]
     added, ended = [e for e in events if isinstance(e, TextAdded)], events[-1]
     assert isinstance(ended, TurnEnded)
     assert "".join(text_of(event.pieces) for event in added) == ended.text
+    stats, counts = ended.stats, [(event.tokens, event.drafted, event.accepted) for event in added]
+    assert not counts or counts[-1] == (stats.tokens, stats.draft_n, stats.draft_n_accepted)
     return added, ended
 
 
@@ -143,9 +146,7 @@ class CountingTokenizer(ByteTokenizer):
     def __init__(self) -> None:
         self.read = 0
 
-    def apply_chat_template(
-        self, messages: Sequence[dict[str, str]], add_generation_prompt: bool
-    ) -> list[int]:
+    def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
         self.read += 1
         return super().apply_chat_template(messages, add_generation_prompt)
 
@@ -285,9 +286,7 @@ def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
 
 def test_instructions_between_messages_reach_a_template_that_takes_them_only_first() -> None:
     class Strict(ByteTokenizer):
-        def apply_chat_template(
-            self, messages: Sequence[dict[str, str]], add_generation_prompt: bool
-        ) -> list[int]:
+        def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
             if any(message["role"] == "system" for message in messages[1:]):
                 raise ValueError("System message must be at the beginning.")
             return super().apply_chat_template(messages, add_generation_prompt)

@@ -65,16 +65,6 @@ def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
     assert after.token_ids == answer(fresh(tiny_pair), HELLO, options).token_ids
 
 
-def test_marks_count_what_the_numbers_count(session: Session) -> None:
-    *events, ended = session.answer(Answer(0, "the small model", Options(max_tokens=40, draft_length=3)))
-    assert isinstance(ended, TurnEnded)
-    rounds = [e for e in events if isinstance(e, TextAdded)]
-    assert (rounds[-1].drafted, rounds[-1].accepted) == (ended.stats.draft_n, ended.stats.draft_n_accepted)
-    assert rounds[-1].tokens == ended.stats.tokens == 40
-    marks = {piece.mark for e in rounds for piece in e.pieces}
-    assert "accepted" in marks and ended.stats.draft_n_accepted > 0
-
-
 @pytest.mark.parametrize("draft_length", [0, 3])
 def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
     session: Session, draft_length: int

@@ -1,7 +1,7 @@
 """A drafter that needs its target, pulled beside it: its repository holds no tokenizer."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +9,17 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 from mlx.utils import tree_flatten
-from mlx_lm.models import gemma4_text, qwen3
+from mlx_lm.models import gemma4_text
 from mlx_lm.utils import load_model
 
 from app.cli import main
-from mlx_spec.drafters.dflash_head import DFlashHead, DFlashShape
-from mlx_spec.drafters.peagle_head import PEagleHead
 from models.errors import BadChoice
 from models.load.eagle import AUX
 from models.load.engine import load
 from models.load.translation import bridged
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec, Source
-from models.training.kinds import KINDS, eagle_shape
+from models.training.kinds import KINDS
 from tests.mlx_spec import assistant_heads
 from tests.mlx_spec.tiny_models import settled
 from tests.models.drafter_folders import (
@@ -109,31 +107,6 @@ def test_a_head_as_speculators_publishes_it_is_pulled_and_proved(
     assert check(home, *PAIR[2:], "--drafter", "eagle", "--drafter-bits", "8") == 0
     assert check(home, *PAIR[2:], "--drafter-bits", "7") == 2
     assert "--drafter-bits is 7; give 2, 3, 4, 5, 6, 8 or 16." in capfd.readouterr().err
-
-
-def test_a_head_that_drafts_at_once_is_pulled_and_drafts(
-    hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]]
-) -> None:
-    model, config = target
-    shape = eagle_shape(config, model, range(384))
-    args = replace(shape.args, num_hidden_layers=2)
-    head = settled(PEagleHead(replace(shape, args=args), model, 383, 8, embeds=True), 5)
-    own = {
-        "architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 384, "ptd_token_id": 383,
-        "fc_norm": shape.fc_norm, "eagle_config": {AUX: list(shape.taps)},
-    }  # fmt: skip
-    check_pulled(hub, write(home / "head", head, asdict(args) | own), "peagle")
-
-
-def test_a_block_drafter_is_pulled_and_drafts(
-    hub: HubServer, home: Path, target: tuple[nn.Module, dict[str, Any]]
-) -> None:
-    args = qwen3.ModelArgs("qwen3", 32, 1, 64, 2, 1e-5, 384, 2, 512, 16, False, 10000.0)
-    shape = DFlashShape(args, (0, 1), tuple(range(384)), mask=383, block=5, windows=(None,), causal=(False,))
-    own = {"mask_token_id": 383, "target_layer_ids": [0, 1]}
-    named = {"architectures": ["DFlashDraftModel"], "block_size": 5, "dflash_config": own}
-    head = settled(DFlashHead(shape, target[0]), 5)
-    check_pulled(hub, write(home / "head", head, asdict(args) | named), "dflash")
 
 
 def test_a_layer_for_more_tokens_is_pulled_and_drafts(hub: HubServer, home: Path) -> None:

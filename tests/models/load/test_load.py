@@ -20,7 +20,7 @@ from models.load.engine import LoadedPair, load
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.models.drafter_folders import edit_tensors
-from tests.models.tiny_models import make_model, make_pair, model_config
+from tests.models.tiny_models import edit, make_model, make_pair, model_config
 
 
 @pytest.fixture
@@ -30,10 +30,6 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def spec_of(target: Path, draft: Path | None) -> PairSpec:
     return resolve(target=str(target), draft=str(draft or "none"))
-
-
-def edit(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | changes))
 
 
 def answer(loaded: LoadedPair, **options: Any) -> list[int]:

@@ -116,17 +116,6 @@ def test_a_broken_drafter_is_refused_by_its_folder_with_what_is_wrong(
     assert message in str(refused.value) and str(folders / which) in str(refused.value)
 
 
-@pytest.mark.parametrize(("odd", "code"), [({"layers": []}, 2), ({"layers": [[0]]}, 3)])
-def test_generate_ends_with_that_sentence(
-    folders: Path, capfd: pytest.CaptureFixture[str], odd: dict[str, Any], code: int
-) -> None:
-    few = edit_config(folders / "few", **odd)
-    given = ["--target", str(folders / "target"), "--drafter", str(few), "--prompt", "x", "--max-tokens", "4"]
-    assert main(["generate", *given]) == code
-    said = capfd.readouterr().err
-    assert "Traceback" not in said and str(few) in said
-
-
 def test_bits_without_a_head_are_refused(folders: Path, capfd: pytest.CaptureFixture[str]) -> None:
     given = ["--target", str(folders / "target"), "--prompt", "x", "--max-tokens", "4", "--drafter-bits", "4"]
     for drafter in ([], ["--drafter", str(folders / "few")], ["--draft", str(folders / "draft")]):

@@ -10,7 +10,7 @@ from models.errors import BadChoice
 from models.load.engine import load
 from models.load.tokenizers import check_folders, read_tokenizer, same_files
 from models.pairs.resolve import resolve
-from tests.models.tiny_models import SPECIAL, TEMPLATE, make_pair, make_tokenizer
+from tests.models.tiny_models import SPECIAL, TEMPLATE, edit, make_pair, make_tokenizer
 
 
 @pytest.fixture
@@ -49,8 +49,7 @@ def test_only_files_that_say_the_same_are_taken_for_one_tokenizer(target: Path, 
     assert not same_files(target, draft), "the draft has none"
     make_tokenizer(draft)
     assert same_files(target, draft)
-    config = json.loads((draft / "tokenizer_config.json").read_text())
-    (draft / "tokenizer_config.json").write_text(json.dumps(config | {"add_prefix_space": True}))
+    edit(draft / "tokenizer_config.json", add_prefix_space=True)
     assert not same_files(target, draft)
 
 
@@ -103,8 +102,7 @@ def test_another_end_of_text_is_refused(target: Path, draft: Path) -> None:
 
 def test_a_tokenizer_s_own_limit_may_be_anything(tmp_path: Path) -> None:
     folder, _ = make_pair(tmp_path)
-    config = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"model_max_length": "long"}))
+    edit(folder / "tokenizer_config.json", model_max_length="long")
     assert load(resolve(target=str(folder), draft="none")).tokenizer.encode("a text")
 
 
@@ -115,13 +113,12 @@ def test_a_chat_template_in_the_older_file_of_its_own_is_read_unless_there_is_a_
         wrapped = load(resolve(target=str(folder), draft="none")).tokenizer
         return wrapped.has_chat_template, wrapped.chat_template, read_tokenizer(folder).chat_template
 
-    config = json.loads((folder / "tokenizer_config.json").read_text())
     (newer := folder / "chat_template.jinja").unlink(missing_ok=True)
-    (folder / "chat_template.json").write_text(json.dumps({"chat_template": "older"}))
-    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": None}))
+    edit(folder / "chat_template.json", chat_template="older")
+    edit(folder / "tokenizer_config.json", chat_template=None)
     assert templates() == (True, "older", "older")
     newer.write_text("newer")
     assert templates() == (True, "newer", "newer")
     newer.unlink()
-    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": "own"}))
+    edit(folder / "tokenizer_config.json", chat_template="own")
     assert templates() == (True, "own", "own")

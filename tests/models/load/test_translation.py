@@ -24,7 +24,7 @@ from tests.models.load.tokenizer_kinds import (
     spaced,
     words,
 )
-from tests.models.tiny_models import SPECIAL, make_tokenizer
+from tests.models.tiny_models import SPECIAL, edit, make_tokenizer
 
 
 def bridged(target: Path, draft: Path) -> Translation:
@@ -171,8 +171,7 @@ def test_what_begins_a_text_is_at_its_beginning_and_there_once(tmp_path: Path, n
     bos: Any = tokenizer.token_to_id("<s>")
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", bos)])  # type: ignore[assignment]
     tokenizer.save(str(draft / "tokenizer.json"))
-    config = json.loads((target / "tokenizer_config.json").read_text()) | {"bos_token": name}
-    (target / "tokenizer_config.json").write_text(json.dumps(config))
+    edit(target / "tokenizer_config.json", bos_token=name)
     by = bridged(target, draft)
     word, begin = list(by.target.nearest("model")), {each: i for i, each in by.target.special.items()}[name]
     read = [by.transcript().to_draft(tokens) for tokens in (word, [begin, *word])]

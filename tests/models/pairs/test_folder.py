@@ -16,7 +16,7 @@ from models.errors import BadChoice, BrokenFiles
 from models.pairs.folder import INDEX, READ_AT_LOAD, check_config, check_folder, check_safetensors, holds
 from models.pairs.installed import is_installed
 from models.pairs.pair import Source
-from tests.models.tiny_models import make_model, make_tokenizer
+from tests.models.tiny_models import edit, make_model, make_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +145,7 @@ def test_a_missing_file_is_named(folder: Path) -> None:
     ],
 )
 def test_a_configuration_of_odd_shape_is_refused(folder: Path, odd: dict[str, object], message: str) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | odd))
-
+    edit(folder / "config.json", **odd)
     with pytest.raises(BadChoice, match=message):
         check_folder(folder)
 
