@@ -98,9 +98,9 @@ def test_only_what_is_missing_or_was_refused_is_asked_again(tmp_path: Path, run:
     lines = out.read_bytes().splitlines(keepends=True)
     first, second, *_ = (line for line in lines if b'"status_code": 200' in line)
     out.write_bytes(first + second + b'{"id": "batch_req_')
-    out.chmod(0o600)
+    out.chmod(0o640)
     assert "Already answered: 2 of 6 requests." in run(*command).err
-    assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o600
+    assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o640
     again = answers(out)
     assert out.read_bytes().startswith(first + second)
     texts = [{key: each["body"].get("choices") for key, each in f.items()} for f in (found, again)]

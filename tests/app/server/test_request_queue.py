@@ -122,10 +122,21 @@ async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
     assert told.value.status == 503
 
 
+async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer() -> None:
+    sent: list[Answer] = []
+    link: Any = SimpleNamespace(send=lambda _, request: sent.append(request), pump=lambda: None)
+    queue = RequestQueue(link, print, at_once=1)
+    for counts in (True, False, True):
+        queue.join([Answer(0, "hello", Options(), counts=counts)])
+    assert [each.counts for each in sent] == [True, False, True] and not queue.waiting
+
+
 def test_an_engine_that_fails_is_not_asked_again_by_itself(scripted_server: RunningServer) -> None:
     answer = scripted_server.chat("fail")
     assert answer.status == 500 and answer.headers["x-should-retry"] == "false"
     assert "ValueError at scripted_engine.py" in answer.error["message"]
+    refused = scripted_server.chat("refuse")
+    assert (refused.status, refused.error["code"]) == (400, None), "it is not too long"
 
 
 def test_both_loopback_addresses_answer(scripted_server: RunningServer) -> None:
