@@ -20,16 +20,6 @@ def tracked(*folders: str) -> set[str]:
     return {name for name in names if (ROOT / name).is_file()}
 
 
-def test_the_wheel_holds_the_data_that_the_program_reads() -> None:
-    files = wheel_files()
-    for side in ("target", "draft"):
-        for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
-            assert f"models/builtin/{side}/{name}" in files
-    assert {"models/pairs/catalogue.toml", "models/speed/chips.toml", "models/speed/roofline.toml"} <= files
-    assert "app/tui/chat.tcss" in files
-    assert [name for name in files if name.startswith("app/compare/") and name.endswith(".jsonl")]
-
-
 def test_the_wheel_is_the_three_packages_whole_and_nothing_else() -> None:
     files = wheel_files()
     assert {name.split("/")[0] for name in files} == set(PACKAGES)

@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.heads_on_macs import HEADS, LLAMA, LLAMA_8B, step_model
+from benchmarks.heads_on_macs import HEADS, LLAMA, LLAMA_8B
 from benchmarks.known_models import known_model
 from models.load.drafters import LOADERS
 from models.pairs.published import Layout, Published, Round, all_published
 from models.speed.chips import find_chip
 from models.speed.published_rounds import (
-    BLOCK_LAYERS,
-    TABLE_RANK,
     best,
     parameters,
     predicted,
@@ -21,30 +19,14 @@ from models.speed.published_rounds import (
 )
 from models.speed.roofline import (
     ROUND_SECONDS,
-    Model,
-    Shape,
     expected_tokens,
-    fitted,
     pass_seconds,
 )
 
 LAYOUT = Layout(hidden=8, intermediate=16, heads=2, kv_heads=1, head_dim=4, vocab=100)
-LAYER = 8 * (4 + 2) * 4 + 3 * 8 * 16
-"""Queries, keys, values, output; gate, up, down."""
 KNOWN = Round("prose", "a table", 0.0, drafted=3, tokens=2.5)
 BLOCK = Published("a/block", "dflash", ("llama-3.1-8b",), "a list", LAYOUT, rounds=(KNOWN,))
 M4, TARGET = find_chip("M4 Pro"), known_model("llama-3.1-8b")
-
-
-def test_sizes_are_computed_from_the_layout_with_two_bytes_per_weight() -> None:
-    block = BLOCK_LAYERS * (8 * 8 + LAYER)
-    assert weight_bytes(BLOCK) == 2 * block
-    assert weight_bytes(replace(BLOCK, copies=2)) == 2 * (block + 2 * 100 * 8)
-    assert weight_bytes(replace(BLOCK, kind="dspark")) == 2 * (block + 2 * TABLE_RANK * 100)
-    gate = 8 * 2 * 4
-    assert weight_bytes(replace(BLOCK, kind="mtp")) == 2 * (2 * 8 * 8 + LAYER + gate)
-    assert weight_bytes(replace(BLOCK, bytes=7)) == 7
-    assert weight_bytes(replace(BLOCK, layout=None)) is None
 
 
 def test_sizes_agree_with_those_that_were_published() -> None:
@@ -67,30 +49,6 @@ def test_an_assistant_reads_all_of_its_own_once_per_token() -> None:
     assert step == pytest.approx(lengths[0] - verifies[0] - ROUND_SECONDS)
     bytes_read = (weight_bytes(known) or 0) * 4.5 / 16
     assert 1 < step / (bytes_read / M4.bandwidth / 1e9) < 3
-
-
-def test_a_block_is_one_pass_however_many_it_drafts_and_an_mtp_layer_one_for_each() -> None:
-    def drafting(drafter: Published, length: int) -> float:
-        verify = pass_seconds(TARGET, M4, rows=length + 1)
-        return round_seconds(drafter, TARGET, M4, length) - verify - ROUND_SECONDS
-
-    kv = 2 * 1 * 4 * 2
-    block = Model(Shape([], (BLOCK_LAYERS * (64 + LAYER) + 800) / 1e9, BLOCK_LAYERS, kv * BLOCK_LAYERS), 4.5)
-    assert drafting(BLOCK, 3) == pytest.approx(pass_seconds(block, M4, rows=4))
-    mtp = replace(BLOCK, kind="mtp")
-    layer = Model(Shape([], (128 + LAYER + 64 + 800) / 1e9, 1, kv), 4.5)
-    steps = pass_seconds(layer, M4, rows=4) + 2 * pass_seconds(layer, M4)
-    assert drafting(mtp, 3) == pytest.approx(steps)
-
-
-def test_dspark_reads_its_table_once_more_for_every_token() -> None:
-    wide = replace(BLOCK, layout=replace(LAYOUT, vocab=150_000))
-    dspark = replace(wide, kind="dspark")
-    more = [
-        round_seconds(dspark, TARGET, M4, length) - round_seconds(wide, TARGET, M4, length)
-        for length in (1, 3)
-    ]
-    assert more[1] == pytest.approx(3 * more[0]) and more[0] > 0
 
 
 def test_tokens_of_a_round_are_the_published_ones_at_the_published_length() -> None:
@@ -126,18 +84,6 @@ def test_every_published_drafter_is_of_a_kind_that_loads_and_names_its_source() 
 
 def test_the_published_head_of_an_8b_target_has_its_published_size() -> None:
     assert parameters(LLAMA_8B, LLAMA) / 1e9 == pytest.approx(0.42, abs=0.01)
-
-
-def test_a_step_launches_one_layer_and_a_round_reads_the_features_once() -> None:
-    bandwidth = fitted().bandwidth_share * M4.bandwidth * 1e9
-    read = step_model(LLAMA_8B)
-    step = read.shape.parameters * 1e9 * read.bits / 8 / bandwidth + fitted().layer_seconds
-    assert pass_seconds(read, M4, context=0) == pytest.approx(step)
-    round_of_3 = round_seconds(LLAMA_8B, TARGET, M4, 3, context=0)
-    whole = Model(Shape([], parameters(LLAMA_8B, LLAMA) / 1e9, 1, read.shape.kv), read.bits)
-    first = pass_seconds(whole, M4, rows=4, context=0)
-    verify = pass_seconds(TARGET, M4, rows=4, context=0)
-    assert round_of_3 == pytest.approx(first + 2 * step + verify + ROUND_SECONDS)
 
 
 def test_acceptance_adds_up_and_nothing_is_drafted_where_rows_are_passes() -> None:
