@@ -1,6 +1,7 @@
 """Toasts: how long they stay, and what removes them."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from textual.notifications import SeverityLevel
@@ -11,7 +12,15 @@ from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
-from app.tui.widgets.notices import ToastNotification, show_toast
+from app.tui.widgets.notices import (
+    CHARACTERS_A_SECOND,
+    SECONDS,
+    TOAST,
+    Notices,
+    ToastNotification,
+    shortened,
+    show_toast,
+)
 from tests.app.history.some_chat import chat, prompt
 from tests.app.tui.chat_driver import OpenChat
 
@@ -74,6 +83,16 @@ async def test_what_was_said_about_a_chat_does_not_lie_over_another(
         await opened.until(lambda: not opened.prompts, by="ctrl+n")
         await opened.pilot.pause()
         assert "The disk is full." in opened.screen
+
+
+def test_a_long_notice_keeps_its_ends_and_stays_as_long_as_what_it_shows_takes_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert shortened("abcdef", 6) == "abcdef" and shortened("abcdefg", 4) == "ab … 3 characters … fg"
+    shown: list[float] = []
+    monkeypatch.setattr("app.tui.widgets.notices.show_toast", lambda _, text, lasts, *__: shown.append(lasts))
+    Notices().add(Mock(), "word " * 1000)
+    assert shown == [SECONDS["info"] + TOAST / CHARACTERS_A_SECOND]
 
 
 def test_a_toast_whose_time_ends_as_it_is_shown_is_not_waited_for_for_ever() -> None:
