@@ -35,6 +35,7 @@ def test_a_seed_gives_the_text_that_generate_gives(
     assert choice["finish_reason"] == wanted["finish_reason"]
     assert whole["usage"]["prompt_tokens"] == wanted["stats"]["prompt_tokens"]
     assert whole["usage"]["completion_tokens"] == wanted["stats"]["tokens"]
+    assert whole["usage"]["total_tokens"] == wanted["stats"]["prompt_tokens"] + wanted["stats"]["tokens"]
     assert whole["timings"]["seed"] == 7 and whole["timings"]["draft_n"] > 0
     assert whole["timings"]["draft_n_accepted"] <= whole["timings"]["draft_n"]
     streamed = tiny_server.chat("hello there", **asked, stream=True)
@@ -168,7 +169,9 @@ REFUSED = [
     ({"stop": ["x" * 1001]}, "stop[0]"),
     ({"stop": ["x", ""]}, "stop[1]"),
     ({"stop": ""}, "stop"),
+    ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
     ({"draft": {"length": 99}}, "draft_length"),
+    ({"draft": {"length": "long"}}, "draft.length"),
     ({"draft": {"drafter": "nobody"}}, None),
     ({"draft": {"drafters": "none"}}, "draft"),
     ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
