@@ -6,6 +6,7 @@ import socket
 import time
 from contextlib import ExitStack
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from starlette.datastructures import Headers
@@ -42,8 +43,11 @@ def test_every_route_but_health_needs_the_key(kept: RunningServer, route) -> Non
     assert kept.ask("/nowhere", headers={}).status == 401
 
 
-def test_what_just_reaches_a_limit_is_accepted() -> None:
-    gate.crowd_check(lambda: gate.MOST_CONNECTIONS)({}, Headers())
+async def test_what_just_reaches_a_limit_is_accepted() -> None:
+    passed, sends = AsyncMock(), AsyncMock()
+    scope = {"type": "http", "method": "GET", "path": "/", "server": ("::1", 1), "headers": [(b"host", b"x")]}
+    await gate.Gate(passed, ["x"], (), None, lambda: gate.MOST_CONNECTIONS)(scope, sends, sends)
+    passed.assert_awaited_once()
     gate.check_size(MOST_BODY_BYTES)
 
 
