@@ -65,7 +65,7 @@ def test_times_are_each_ways_own_memory_is_the_most_of_all_and_an_answer_of_one_
     plain = (replace(one.plain[0], time_to_first_token=2.0, peak_memory_bytes=9),)
     found = compare([replace(one, plain=plain)])
     assert (found.plain_time_to_first_token, found.drafted_time_to_first_token) == (2.0, 0.0)
-    assert found.peak_memory_bytes == 9
+    assert (found.peak_memory_bytes, found.acceptance_rate, found.accepted_per_round) == (9, 0.8, 1.6)
     assert mean_speed([measured([100, 0], []).plain, one.drafted]) == pytest.approx(200)
 
 
