@@ -5,6 +5,8 @@ They take seconds to import: tests do it, as not every one of pytest's workers r
 
 import asyncio
 import json
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -77,6 +79,26 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
         assert "".join(piece.choices[0].text for piece in pieces) == raw.choices[0].text
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_curl_gets_the_text_whole_and_streamed(tiny_server: RunningServer) -> None:
+    def curl(**more: Any) -> str:
+        body = json.dumps(chat_body("hello there", max_tokens=12, **SAMPLED, **more))
+        command = [
+            "curl",
+            "-sN",
+            f"{tiny_server.url}/chat/completions",
+            "-H",
+            "Content-Type: application/json",
+        ]
+        return subprocess.run([*command, "-d", body], capture_output=True, check=True, text=True).stdout
+
+    whole = json.loads(curl())["choices"][0]["message"]["content"]
+    *frames, done, _ = curl(stream=True).split("\n\n")
+    deltas = [json.loads(frame.removeprefix("data: "))["choices"][0]["delta"] for frame in frames]
+    assert "".join(delta.get("content", "") for delta in deltas) == whole and done == "data: [DONE]"
+    assert whole == tiny_server.text("hello there", max_tokens=12, **SAMPLED)
+
+
 def test_openais_client_raises_what_it_raises_for_openai(scripted_server: RunningServer) -> None:
     import openai
 
@@ -116,17 +138,6 @@ def test_openais_client_waits_out_a_full_line(
             monkeypatch.setattr("time.sleep", wait)
             answer = client.chat.completions.create(model="scripted", messages=SAID)
     assert len(waits) == 1 and waits[0] >= 5 and answer.choices[0].message.content
-
-
-def test_langchain_knows_a_prompt_that_is_too_long(tiny_server: RunningServer) -> None:
-    """Agents shorten their conversation at this error."""
-    from langchain_core.exceptions import ContextOverflowError
-    from langchain_openai import ChatOpenAI
-
-    asked: Any = {"model": "target", "base_url": tiny_server.url, "api_key": "none", "max_retries": 0}
-    for responses in (False, True):
-        with pytest.raises(ContextOverflowError, match="prompt is too long"):
-            ChatOpenAI(**asked, use_responses_api=responses).invoke("word " * 6000)
 
 
 async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(
