@@ -18,6 +18,7 @@ from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
 from mlx_spec.policy.controller import Controller
+from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier, Proposer
 from tests.mlx_spec import assistant_heads, medusa_heads
 from tests.mlx_spec.architectures import nearly, tiny_gemma4
@@ -63,6 +64,24 @@ def test_a_kernel_built_while_a_draft_model_reads_its_first_text_is_not_its_read
             break
     calibration.finish()
     assert not waits and 0 < engine.controller.reading["model"] * calibration.near < 0.25
+
+
+def test_kernels_built_meanwhile_take_no_time_from_the_measuring(monkeypatch):
+    engine, decode, built = an_engine(), Model.decode, set()
+
+    def building(model, p):
+        if (width := p.ids.shape[1]) not in built:
+            built.add(width)
+            time.sleep(0.2)
+        return decode(model, p)
+
+    monkeypatch.setattr(Model, "decode", building)
+    monkeypatch.setattr(measuring, "FIRST", (3, 1, 2))
+    monkeypatch.setattr(measuring, "REST", ())
+    calibration = Calibration(engine)
+    for _ in calibration.run(0.15):
+        continue
+    assert {1, 2, 3} <= calibration.finish().rounds["lookup"].keys()
 
 
 def test_a_draft_model_has_costs_on_a_machine_too_slow_to_time_its_longer_drafts(monkeypatch):
