@@ -283,7 +283,7 @@ def measured(pair: "LoadedPair") -> "Calibration":
     text = "Measuring what drafting costs here, once"
     with Progress() as line, Interrupt() as interrupt:
         if not line.seen:
-            talk(f"{text} (about 5 s; Ctrl+C skips).")
+            talk(f"{text} (about 5 s, longer while kernels are built; Ctrl+C skips).")
         calibration = calibrate(
             pair.engine,
             lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
