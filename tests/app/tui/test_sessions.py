@@ -29,11 +29,16 @@ async def open_list(opened: OpenedChat) -> SessionsScreen:
     return await opened.reached(SessionsScreen, by="f6")
 
 
+def put_chat_with(folder: Path, pair: str) -> None:
+    """Save a chat whose answer is by the pair of this name."""
+    said = answer("a1", "p1")
+    assert said.facts is not None
+    said = replace(said, facts=replace(said.facts, pair=pair))
+    put(folder, (chat("c1", "One", 10.0, leaf="a1"), [prompt("p1", "one"), said]))
+
+
 async def test_a_pair_with_a_wide_name_cuts_no_time_off(open_chat: OpenChat, tmp_path: Path) -> None:
-    wide = answer("a1", "p1")
-    assert wide.facts is not None
-    wide = replace(wide, facts=replace(wide.facts, pair="模型目录测试很长的名字"))
-    put(tmp_path, (chat("c1", "One", 10.0, leaf="a1"), [prompt("p1", "one"), wide]))
+    put_chat_with(tmp_path, "模型目录测试很长的名字")
     async with open_chat(size=(80, 24)) as opened:
         await open_list(opened)
         await opened.shows("模型目录测试很 …", when_text(10.0, time.time()))
@@ -42,10 +47,7 @@ async def test_a_pair_with_a_wide_name_cuts_no_time_off(open_chat: OpenChat, tmp
 async def test_a_wide_list_shows_a_long_name_of_a_pair_whole_and_its_columns_near_the_titles(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    named = answer("a1", "p1")
-    assert named.facts is not None
-    named = replace(named, facts=replace(named.facts, pair="mistral-small-24b-2501-4bit"))
-    put(tmp_path, (chat("c1", "One", 10.0, leaf="a1"), [prompt("p1", "one"), named]))
+    put_chat_with(tmp_path, "mistral-small-24b-2501-4bit")
     async with open_chat(size=(200, 60)) as opened:
         await open_list(opened)
         await opened.shows("mistral-small-24b-2501-4bit")
