@@ -17,6 +17,6 @@ class MachineFailed(AppError):
 
 
 def where(error: BaseException) -> str:
-    """The type and place of an error, in place of its text, which may quote a prompt: for logs."""
-    *_, last = extract_tb(error.__traceback__)
-    return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    """The type of an error, and its place if it was raised, instead of its text, which may quote a prompt."""
+    frames = extract_tb(error.__traceback__)[-1:]
+    return type(error).__name__ + "".join(f" at {Path(at.filename).name}:{at.lineno}" for at in frames)
