@@ -237,6 +237,8 @@ def _code_line(parts: Coloured, at: int, width: int) -> list[Line]:
 
 
 def _aligned(line: Line, size: int, style: str) -> Line:
+    """A cell's line in its column; the blanks at which it was broken would move the next column."""
+    line = (*line[:-1], *(run.cut(0, len(run.text.rstrip())) for run in line[-1:]))
     room = max(0, size - cells(line))
     left = room if "right" in style else room // 2 if "center" in style else 0
     return (Run(" " * left), *line, Run(" " * (room - left)))

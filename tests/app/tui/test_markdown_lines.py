@@ -148,6 +148,16 @@ def test_a_table_with_more_columns_than_have_room_is_drawn_as_lines_with_all_its
     assert "|" not in shown(text, 58)
 
 
+def test_a_cell_broken_where_its_column_ends_moves_no_other_column() -> None:
+    table = "|a|b|c|\n|-|-:|-|\n|one two six|123 `567` 9|yes|"
+    assert shown(table, 21).splitlines() == [
+        "a              b  c",
+        "───────  ───────  ───",
+        "one two  123 567  yes",
+        "six            9",
+    ]
+
+
 def test_cells_beyond_the_heads_latex_and_all_that_follows_a_fence_are_drawn() -> None:
     table = "> | a | b |\n> |--|--|\n> | 1 | x\\|y | 3 `e` | 4 ||\n> | 5 |"
     assert shown(table).splitlines() == ["▌ a  b", "▌ ─  ───────────────", "▌ 1  x|y | 3 `e` | 4", "▌ 5"]
