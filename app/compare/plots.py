@@ -62,9 +62,9 @@ def draw(file: Path, record: Record) -> None:
     note = f"{circumstances(record)}\n{record.date}{', broken off' if record.broken_off else ''}"
     place, *others = record.drafting
     if others:
-        figure, axes = _figure((8, 5), title)
+        figure, axes = _figure((8, 4.8 + 0.2 * len(series(record))), title)
         _draw_lines(axes, record)
-        axes.legend(frameon=False, fontsize=9)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
         _label(axes, f"draft length (0: plain decoding)\n{note}", f"{SPEED}, median of the repeats")
     else:
         groups = list(record.categories(place).items())

@@ -16,7 +16,7 @@ from app.compare import store
 from app.compare.collector import RunCollector
 from app.compare.export import export
 from app.compare.plan import Setting
-from app.compare.plots import series
+from app.compare.plots import draw, series
 from app.compare.record import record_from_json
 from app.compare.words import difference_text, drafting_text, headline, sentence
 from app.engine.difference import Difference
@@ -191,6 +191,19 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths_and_no_t
     names = {f"{drafter}{at}" for drafter in ("model", "lookup") for at in ("", " at 0.8")}
     for how in ("by length", "length auto"):
         assert all(picture.count(f"<!-- {name}, {how} -->") == 1 for name in names)
+
+
+def test_the_names_of_lines_lie_over_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr("app.compare.plots.write_picture", lambda figure, file: drawn.append(figure))
+    settings = [Setting(f"drafter {n}", length, 0.0) for n in range(9) for length in (1, 2, None)]
+    draw(Path("lines.png"), record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))))
+    (figure,) = drawn
+    figure.draw_without_rendering()
+    (names,), (axes,) = figure.legends, figure.axes
+    assert axes.get_legend() is None and len(names.get_texts()) == 18
+    assert not names.get_window_extent().overlaps(axes.get_tightbbox() or axes.bbox)
+    assert axes.bbox.height > figure.bbox.height / 4
 
 
 def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
