@@ -31,11 +31,10 @@ def _parts(record: Record) -> Iterator[Widget]:
 
         autos = auto_speeds(record)
         if len(lines) > 1 or autos:  # above the plot: inside it would hide points
-            marks: list[Content] = []
-            for line, (color, marker) in zip(lines, cycle(LOOKS)):
-                marks.append(Content.styled(f"{marker} {line.label}, by length", f"${color}"))
-                if line.label in autos:
-                    marks.append(Content.styled(f"{AUTO}{AUTO} {line.label}, length auto", f"${color}"))
+            looks = zip(lines, cycle(LOOKS))
+            marks = [Content.styled(f"{sign} {line.label}", f"${color}") for line, (color, sign) in looks]
+            if autos:
+                marks.append(Content(f"{AUTO}{AUTO} length auto"))
             yield Static(Content("   ").join(marks))
         yield LengthPlot(lines, autos)
     yield FittedTable(lambda narrow: settings_table(record, narrow=narrow))

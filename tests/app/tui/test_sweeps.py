@@ -25,14 +25,15 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
     monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: exports)
     async with open_chat(size=(80, 48)) as chat:
         await chat.ask("hello, and then more than a line of the list has room for" + " word" * 9)
-        screen, record = await compared(chat, "/sweep length=0-2 drafter=model,lookup repeats=1")
-        labels, lengths = [setting.label for setting in record.settings], ("1 token", "2 tokens")
+        screen, record = await compared(chat, "/sweep length=auto,0-2 drafter=model,lookup repeats=1")
+        labels = [setting.label for setting in record.settings]
+        lengths = ("length auto", "1 token", "2 tokens")
         assert labels == ["plain", *(f"{name}, {n}" for name in ("model", "lookup") for n in lengths)]
         await chat.until(lambda: bool(screen.query(LengthPlot)))
         assert [line.lengths for line in screen.query_one(LengthPlot).lines] == [(0, 1, 2), (0, 1, 2)]
         assert screen.query_one(ContentSwitcher).current == "figures"
         legend = str(screen.query_one(ComparisonFigures).query(Static).first().content)
-        assert "● model" in legend and "◆ lookup" in legend
+        assert legend == "● model   ◆ lookup   ╌╌ length auto"
         await chat.until(lambda: screen.query_one(LengthPlot).size.height >= 19)
         await chat.pilot.resize_terminal(80, 24)
         await chat.until(lambda: 12 <= screen.query_one(LengthPlot).size.height < 19)
@@ -57,9 +58,9 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         (file,) = exports.glob("*.json")
         assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
         await chat.press("v")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 1 token"
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, length auto"
         await chat.press("down")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 2 tokens"
+        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 1 token"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.until(lambda: len(store.kept().records) == 2, by=("escape", "d", "y"))
         await chat.until(lambda: rows.option_count == 2)
