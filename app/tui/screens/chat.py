@@ -21,6 +21,7 @@ from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.below import Below
 from app.tui.widgets.conversation_view import ConversationView
+from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message_actions import MessageActions
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
@@ -79,7 +80,7 @@ class ChatScreen(SelectingScreen[None]):
             is_kept=is_kept,
         )
         self.transcript = Transcript()
-        self.below = Below(self.state, self.applies)
+        self.below = Below(self.state)
         self.prompt = self.below.prompt
         self.unsent_prompts = UnsentPrompts(self.state, self.prompt)
         self.actions = MessageActions(self.state, self.transcript, self.unsent_prompts)
@@ -92,6 +93,7 @@ class ChatScreen(SelectingScreen[None]):
     def compose(self) -> ComposeResult:
         yield self.transcript
         yield self.below
+        yield KeyLine(self.applies)
 
     def on_mouse_scroll_up(self) -> None:
         """The wheel scrolls the conversation wherever the pointer is and scrolls nothing else."""

@@ -1,6 +1,4 @@
-"""The area below the transcript: numbers, waiting prompts, the prompt, the state of the chat, the keys."""
-
-from collections.abc import Callable
+"""The area below the transcript: numbers, waiting prompts, the prompt, the state of the chat."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -14,7 +12,6 @@ from app.tui.program import Program
 from app.tui.widgets.download_list import short_line
 from app.tui.widgets.figures import gauge_items, status_items
 from app.tui.widgets.item_line import ItemLine
-from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.prompt import Prompt
 from app.tui.widgets.token_text import ACCEPTED, OWN
 
@@ -59,14 +56,12 @@ class Below(Vertical):
     app: Program
     BLANK = True
 
-    def __init__(self, chat: OpenChat, applies: Callable[[str], bool]) -> None:
-        """`applies`: which actions of the screen the key line offers."""
+    def __init__(self, chat: OpenChat) -> None:
         super().__init__()
         self.prompt = Prompt()
         self.legend = Legend()
         self._chat = chat
         self._gauges, self._queue, self._status = ItemLine(id="gauges"), QueueList(), ItemLine(id="status")
-        self._keys = KeyLine(applies)
         self._offered_stop: object = None
 
     def compose(self) -> ComposeResult:
@@ -75,7 +70,6 @@ class Below(Vertical):
         yield self._queue
         yield self.prompt
         yield self._status
-        yield self._keys
 
     def on_mount(self) -> None:
         self.set_interval(SHOW_SECONDS, self.show)

@@ -74,6 +74,9 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
         await chat.until(lambda: "Continue" in keys_shown(chat), by="up")
+        await chat.pilot.resize_terminal(125, 24)  # wider than the conversation
+        await chat.until(lambda: keys_shown(chat).endswith("F2 Pairs ^Q Quit ^P palette"))
+        assert chat.app.chat.query_one(KeyLine).size.width == 125
 
 
 async def test_escape_is_called_stop_while_it_stops_something_and_back_when_it_goes_back(
