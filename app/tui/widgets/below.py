@@ -80,7 +80,8 @@ class Below(Vertical):
             return
         chat, area = self._chat, self.prompt.area
         download = short_line(self.app.pulls.unfinished)
-        log = chat.log_in_view()
+        answer = chat.conversation.last_answer
+        log = chat.logs.get(answer.id) if answer else None
         self._gauges.items = tuple(gauge_items(log)) if log else ()
         self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)

@@ -104,6 +104,10 @@ async def test_the_gauges_are_those_of_the_branch_in_view(open_chat: OpenChat) -
         await chat.settled()
         await chat.until(lambda: "accepted 1.0/1.0" in str(gauges.content), by="left")
         await chat.until(lambda: "no draft" in str(gauges.content), by="right")
+        await chat.press("escape")
+        await chat.type("read")
+        await chat.shows("reading 6/6")
+        await chat.until(lambda: chat.app.state.running is None and not gauges.items, by="escape")
 
 
 async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(open_chat: OpenChat) -> None:
