@@ -4,6 +4,9 @@ from textual.events import Key
 from textual.widget import Widget
 from textual.widgets import Input
 
+JOINERS = ("\u200c", "\u200d")
+"""Part of emoji and of words, though Python counts them as unprintable."""
+
 
 async def act_in_order(field: Widget, event: Key) -> None:
     """Run the action of one of a field's own keys, if this is one.
@@ -25,4 +28,8 @@ class Field(Input):
         self.call_after_refresh(lambda: self.scroll_to(x=self.max_scroll_x, animate=False, force=True))
 
     async def on_key(self, event: Key) -> None:
-        await act_in_order(self, event)
+        if event.character in JOINERS:
+            self.insert_text_at_cursor(event.character)
+            event.stop()
+        else:
+            await act_in_order(self, event)

@@ -19,10 +19,7 @@ from app.shell.printable import printable
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptSubmitted
 from app.tui.program import Program
-from app.tui.widgets.field import act_in_order
-
-JOINERS = ("\u200c", "\u200d")
-"""Part of emoji and of words, though Python counts them as unprintable."""
+from app.tui.widgets.field import JOINERS, act_in_order
 
 HINTS = ("Ask something. / for commands, {app.help} for help", "/ for commands, {app.help} for help")
 """For an empty prompt: the first that fits."""

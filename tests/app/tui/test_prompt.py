@@ -68,6 +68,10 @@ async def test_at_first_tab_leads_nowhere_and_keys_together_edit_in_their_order(
         await chat.until(lambda: field.value.endswith("!"))
         await chat.pilot.pause()
         assert field.value == "NtOhe!"
+        field.clear()
+        for character in "👩\u200d👧 می\u200cخواهم":
+            field.post_message(Key(_character_to_key(character), character))
+        await chat.until(lambda: field.value == "👩\u200d👧 می\u200cخواهم")
 
 
 async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_chat: OpenChat) -> None:
