@@ -105,7 +105,7 @@ def read_config() -> Config:
 
 
 def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5) or [n for n in known if n.endswith(f".{name}")]
+    near = [n for n in known if n.endswith(f".{name}")] or get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else "`mlx-spec config` lists the keys."
     return f"{file}: there is no key {name}. {hint}"
 

@@ -36,6 +36,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("pare = 'x'", "pare", "Did you mean pair?"),
         ("temperature = 1", "temperature", "Did you mean sampling.temperature?"),
         ("seed = 1", "seed", "Did you mean sampling.seed?"),
+        ("drafter = 'lookup'", "drafter", "Did you mean drafting.drafter?"),
         ("[samplings]\ntop-p = 1", "samplings.top-p", "Did you mean sampling.top-p?"),
         ("pair = 'smollm2-1.7'", "pair", "(smollm2-1.7b?)"),
         ("theme = 'nordd'", "theme", 'is "nordd"; there is no such name (nord?)'),
