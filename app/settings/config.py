@@ -130,7 +130,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it must be a text in quotes")
+        raise ValueError("it must be a text in quotes, not empty")
     return value.strip()
 
 

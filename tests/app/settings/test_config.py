@@ -41,6 +41,7 @@ def test_the_file_lies_where_xdg_says(tmp_path: Path, monkeypatch: pytest.Monkey
         ("pair = 'smollm2-1.7'", "pair", "(smollm2-1.7b?)"),
         ("theme = 'nordd'", "theme", 'is "nordd"; there is no such name (nord?)'),
         ("theme = 3", "theme", "a text in quotes"),
+        ("theme = ''", "theme", "a text in quotes, not empty"),
         ("theme = true", "theme", "theme is true; it must be a text in quotes"),
         ("marks = 1", "marks", "true or false"),
         ("sampling.temperature = 'hot'", "sampling.temperature", "a number"),
