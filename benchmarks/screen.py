@@ -90,9 +90,8 @@ class SteadySession(ScriptedSession):
             pieces = (Piece(words[0] + words[1], "accepted"), Piece(words[2], "bonus"))
             tokens = len(rounds) * ROUND_TOKENS
             seconds = tokens / TOKENS_PER_SECOND
-            counts = len(rounds) * 2, len(rounds) * 2, len(rounds), 1_000_000_000
             described = _described(words, sum(map(len, text)))
-            yield TextAdded(pieces, tokens, seconds, TOKENS_PER_SECOND, *counts, (described,))
+            yield TextAdded(pieces, tokens, seconds, TOKENS_PER_SECOND, 1_000_000_000, (described,))
         yield TurnEnded("".join(text), (), "length", options.seed, summarise(rounds))
 
 

@@ -120,9 +120,6 @@ class TextAdded:
     tokens: int
     seconds: float
     tokens_per_second: float
-    drafted: int
-    accepted: int
-    rounds: int
     memory_bytes: int
     played: tuple[DraftRound, ...]
     """The rounds of the pieces: one; none for held text at the end, several in joined events."""

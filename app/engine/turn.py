@@ -24,7 +24,7 @@ class Turn:
         self.finish_reason: FinishReason | None = None
         self._stop_tokens = options.stop_tokens
         self._token_text = token_text
-        self._last = TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, ())
+        self._last = TextAdded((), 0, 0.0, 0.0, 0, ())
         self._mark: Mark = "plain"
         self._scored: deque[ScoredToken] = deque()
         """Tokens whose text is not shown yet."""
@@ -56,9 +56,6 @@ class Turn:
             tokens=tokens,
             seconds=seconds,
             tokens_per_second=later / time if time > 0 else 0.0,
-            drafted=last.drafted + len(played.drafted),
-            accepted=last.accepted + played.accepted,
-            rounds=len(self.rounds),
             memory_bytes=memory_in_use(),
             played=(described,),
             scored=self._shown(),

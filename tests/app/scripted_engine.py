@@ -149,9 +149,6 @@ class ScriptedSession:
                 stats.tokens,
                 stats.decode_seconds,
                 stats.tokens_per_second,
-                stats.draft_n,
-                stats.draft_n_accepted,
-                stats.rounds,
                 2_000_000,
                 (
                     DraftRound(

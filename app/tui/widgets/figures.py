@@ -83,9 +83,9 @@ def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
         yield LineItem(bars(rates, max(rates)), 5, "$text-primary")
     measured = latest.tokens_per_second and (latest.seconds >= SAMPLE_SECONDS or log.over)
     yield LineItem(f"{rate_text(latest.tokens_per_second) if measured else '…'} tok/s", 10, "bold")
-    if latest.drafted:
-        rounds = max(latest.rounds, 1)
-        per_round = f"{latest.accepted / rounds:.1f}/{latest.drafted / rounds:.1f}"
+    if drafted := sum(len(played.drafted) for played in log.rounds):
+        rounds, accepted = len(log.rounds), sum(played.accepted for played in log.rounds)
+        per_round = f"{accepted / rounds:.1f}/{drafted / rounds:.1f}"
         shape = bars(acceptance_by_position(log.rounds)[:POSITIONS_SHOWN], 1)
         yield LineItem(f"accepted {per_round} per round {shape}", 9, short=f"{per_round} {shape}")
     if log.rounds:

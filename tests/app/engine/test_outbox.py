@@ -16,7 +16,7 @@ from app.engine.protocol import Answered, AnswerFailed, Tuning
 
 def text(answer_id: int, words: str, tokens: int, *, thought: bool = False) -> Answered:
     pieces = (Piece(words, "plain", thought),)
-    return Answered(answer_id, TextAdded(pieces, tokens, 0.1, 10.0, 0, 0, tokens, 0, ()))
+    return Answered(answer_id, TextAdded(pieces, tokens, 0.1, 10.0, 0, ()))
 
 
 @pytest.fixture

@@ -34,8 +34,10 @@ def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded
     added, ended = [e for e in events if isinstance(e, TextAdded)], events[-1]
     assert isinstance(ended, TurnEnded)
     assert "".join(text_of(event.pieces) for event in added) == ended.text
-    stats, counts = ended.stats, [(event.tokens, event.drafted, event.accepted) for event in added]
-    assert not counts or counts[-1] == (stats.tokens, stats.draft_n, stats.draft_n_accepted)
+    stats, played = ended.stats, [each for event in added for each in event.played]
+    assert not added or added[-1].tokens == stats.tokens
+    drafted, accepted = sum(len(each.drafted) for each in played), sum(each.accepted for each in played)
+    assert not added or (drafted, accepted) == (stats.draft_n, stats.draft_n_accepted)
     return added, ended
 
 

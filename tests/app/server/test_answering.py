@@ -27,7 +27,7 @@ from app.server.usage import timings
 from mlx_spec.stats import summarise
 from mlx_spec.types import Options, Round
 
-NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, 0, 0, 0, ())
+NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, ())
 ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
 
 

@@ -12,6 +12,7 @@ from app.tui.widgets.answer import broken
 from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.item_line import SEPARATOR, ItemLine, fitting
 from mlx_spec.stats import Stats, acceptance_by_position, summarise
+from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
@@ -24,7 +25,7 @@ def log_of(accepted: list[int], *, length: int = 3, seconds: float = 0.1, timed:
         log.take(
             TextAdded(
                 (Piece("x", "plain"),), tokens, number * seconds, tokens / (number * seconds),
-                number * length, sum(accepted[:number]), number, 1_234_000_000, (played,),
+                1_234_000_000, (played,),
             )
         )  # fmt: skip
     return log
@@ -57,9 +58,15 @@ def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
         assert shown in line(log_of([1] * rounds), 80)
 
 
+def test_a_continued_answers_rounds_are_counted_together() -> None:
+    log = AnswerLog("a pair", answer("a", "p"))
+    log.take(TextAdded((), 3, 0.5, 6.0, 1_234, (DraftRound("model", ("x",) * 2, 2, "y", 0.5, None, 0, 1),)))
+    assert "accepted 1.5/2.0 per round" in line(log, 200)
+
+
 def test_a_tree_that_is_accepted_as_deep_as_it_goes_was_rejected_nowhere() -> None:
     tree = DraftRound("eagle", ("x",) * 7, 2, "y", 0.1, None, 0, 1, tree_depth=2)
-    log, added = AnswerLog("a pair"), TextAdded((), 3, 0.1, 30.0, 7, 2, 1, 1_234, (tree,))
+    log, added = AnswerLog("a pair"), TextAdded((), 3, 0.1, 30.0, 1_234, (tree,))
     log.take(added)
     assert acceptance_by_position(log.rounds) == (1, 1)
     assert log.stats(summarise(())).acceptance_by_position == (1, 1)

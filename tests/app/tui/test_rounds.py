@@ -28,7 +28,7 @@ def plain(seconds: float) -> DraftRound:
 def log_of(*rounds: DraftRound) -> AnswerLog:
     log = AnswerLog("a pair")
     seconds, tokens = sum(r.seconds for r in rounds), sum(r.accepted + 1 for r in rounds)
-    log.take(TextAdded((Piece("x", "plain"),), tokens, seconds, 1.0, 0, 0, len(rounds), 0, rounds))
+    log.take(TextAdded((Piece("x", "plain"),), tokens, seconds, 1.0, 0, rounds))
     return log
 
 
@@ -164,6 +164,6 @@ def test_time_saved_is_said_only_against_plain_rounds_of_the_same_chat() -> None
     assert (
         "16 plain rounds of each pair are needed, 3 were" in dict(totals([*both, other], "F4"))["Time saved"]
     )
-    other.take(TextAdded((), 0, 0.0, 0.0, 0, 0, 0, 0, (plain(0.2),) * 20))
+    other.take(TextAdded((), 0, 0.0, 0.0, 0, (plain(0.2),) * 20))
     assert saving([*both, other]) == (43, pytest.approx(10 * 4 * (0.02 + 0.2) - 20 * 0.03))
     assert saving([log_of(*[drafted(3), plain(0.02)] * 20)]) == (0, None), "a round after a draft is slower"
