@@ -89,7 +89,8 @@ class MessageActions:
 
     def walk(self, side: str) -> None:
         if side not in ("before", "after"):
-            raise BadInput(f"'{side}' is neither before nor after.")
+            named = f", not '{side}'" if side else ""
+            raise BadInput(f"It is /branch before or /branch after{named}.")
         self._idle("change the branch")
         branch = self._branch(side)
         self._chat.show_branch(branch)

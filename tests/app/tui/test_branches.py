@@ -72,6 +72,8 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         assert "seed" in chat.answers[0].text and not chat.answers[0].text.endswith("seed 5")
         await chat.until(lambda: "‹2/3›" in chat.answers[0].branch, by="/branch before")
         assert chat.app.state.settings.options.seed == 5
+        await chat.noticed("It is /branch before or /branch after.", by="/branch ")
+        await chat.noticed("It is /branch before or /branch after, not 'up'.", by="/branch up")
         await chat.type("/temperature 0")
         await chat.settled(by="/regenerate")
         await chat.noticed("every seed gives the same text")
