@@ -95,6 +95,8 @@ the chat at the message that was found."""
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("rename", "archive", "delete", "export"):
             return bool(self.rows)
+        if action == "show_archived" and self.words:  # a search finds both
+            return False
         return super().check_action(action, parameters)
 
     def action_rename(self) -> None:

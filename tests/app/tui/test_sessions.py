@@ -20,7 +20,7 @@ from app.tui.widgets.answer import Answer
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_saved_chats import put, texts
 from tests.app.tui.test_transcript import long_chat
 
@@ -86,7 +86,9 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
         await opened.press("slash", *"needle")
         await opened.until(lambda: [row.excerpt for row in screen.rows] == ["about needles"])
         assert str(line.content) == ""
-        await opened.press("enter", "r")
+        await opened.until(lambda: "Rename" in keys_shown(opened), by=("enter", "v"))
+        assert "Archived" not in keys_shown(opened) and not screen.archived, "a search finds both"
+        await opened.press("r")
         await opened.until(lambda: screen.rows[0].chat.title == "X", by=("ctrl+u", *"X", "enter"))
         await opened.until(lambda: (tmp_path / "x.json").exists(), by="J")
         await opened.until(lambda: len(screen.rows) == 2, by="escape")
