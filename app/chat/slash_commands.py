@@ -94,7 +94,8 @@ def parse(text: str) -> tuple[SlashCommand, str]:
             if value and not command.value:
                 raise BadInput(f"Nothing was done: /{command.name} takes no value, not '{value.strip()}'.")
             return command, value.strip()
-    near = get_close_matches(name.lower(), [c.name for c in SLASH_COMMANDS], n=1)
+    names = [command.name for command in SLASH_COMMANDS]
+    near = [n for n in names if name.endswith(f"-{n}")] or get_close_matches(name.lower(), names, n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists them all."
     raise BadInput(f"There is no command /{name}. {hint} With a space before the slash it is a prompt.")
 

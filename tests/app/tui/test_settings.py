@@ -103,6 +103,17 @@ def test_a_value_may_begin_on_the_next_line() -> None:
     assert (command.name, value) == ("system", "Be brief.\nBe kind.")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("repetition-penalty", "penalty"), ("draft-length", "length"), ("tempreature", "temperature")],
+)
+def test_a_flag_or_a_typing_error_as_a_command_names_the_command_that_was_meant(
+    typed: str, meant: str
+) -> None:
+    with pytest.raises(BadInput, match=rf"no command /{typed}\. Did you mean /{meant}\?"):
+        parse(f"/{typed} 1")
+
+
 def test_a_command_that_takes_no_value_does_nothing_with_one() -> None:
     with pytest.raises(BadInput, match=r"Nothing was done: /delete takes no value, not 'old chat'\."):
         parse("/delete old chat ")
