@@ -1,8 +1,12 @@
-"""Answers as events: prompt in, marked text out. Everything here runs on the thread that loaded the pair."""
+"""Answers as events: prompt in, marked text out. Everything here runs on the thread that loaded the pair, but
+tokenizing.
+"""
 
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from functools import cache
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
@@ -34,6 +38,40 @@ from mlx_spec.types import Options, Round
 if TYPE_CHECKING:
     from mlx_spec.rows import Rows
     from models.load.engine import LoadedPair
+
+
+LOOK_SECONDS = 0.002
+"""How long each round of other answers waits for a text that is being tokenized. Hundreds may be."""
+_ONE_READS = threading.Lock()
+"""How a tokenizer reads special tokens is a setting of it, changed for each text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A request, tokenized."""
+
+    ids: list[int]
+    dropped: int
+    """Messages left out."""
+    options: Options
+    documents: list[list[int]]
+    turn: Turn
+
+
+def _beside(read: Callable[[], _Read]) -> "Future[_Read]":
+    """Read on a thread of its own, which the program does not wait for when it ends."""
+    reading: Future[_Read] = Future()
+
+    def run() -> None:
+        with _ONE_READS:
+            if reading.set_running_or_notify_cancel():
+                try:
+                    reading.set_result(read())
+                except BaseException as error:
+                    reading.set_exception(error)
+
+    threading.Thread(target=run, name="prompt", daemon=True).start()
+    return reading
 
 
 class Session:
@@ -70,28 +108,54 @@ class Session:
         Args:
             cancelled: called during prefill and after every round; the text so far stays.
         """
+        reading = _beside(lambda: self._read(request, cancelled))
+        try:
+            while wait([reading], LOOK_SECONDS).not_done:
+                if cancelled():
+                    raise CancelledWhileReading
+                yield None
+            read = reading.result()
+        except CancelledWhileReading:
+            yield TurnEnded("", (), "cancelled", request.options.seed, summarise(()))
+            return
+        finally:
+            reading.cancel()
+        if request.counts:
+            stats = summarise((), prompt_tokens=len(read.ids))
+            yield TurnEnded("", (), "length", request.options.seed, stats)
+            return
+        if read.dropped and len(read.ids) < self._pair.context_limit:
+            yield TurnsDropped(read.dropped)
+        turn = read.turn
+        stats = yield from self._write(read, request, cancelled)
+        if tail := turn.end():
+            yield tail
+        yield TurnEnded(
+            text=turn.text.text,
+            token_ids=turn.text.token_ids,
+            finish_reason=turn.finish_reason or "length",
+            seed=request.options.seed,
+            stats=stats,
+            tool_calls=turn.tool_calls,
+            stopped_at=turn.text.stopped_at,
+        )
+
+    def _read(self, request: Answer, cancelled: Callable[[], bool]) -> _Read:
+        """Tokenize the request. Runs on a thread of its own: a text of megabytes takes seconds."""
         prompt, options, tokenizer = request.prompt, request.options, self._pair.tokenizer
-        texts = [self._encode(document) for document in request.documents]
         stops = options.stop_tokens | self._pair.stop_tokens
         if isinstance(prompt, FillIn):
             stops |= fill_in_stops(tokenizer)
         options = replace(options, stop_tokens=stops)
         reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
-        begun_size = len(self._encode(request.begun))
+        documents = [self._encode(document) for document in request.documents]
         if request.counts:
             messages = cast("Sequence[Message]", prompt)
-            counted = len(chat_ids(tokenizer, messages, maxsize, tools=request.tools)[0])
-            stats = summarise((), prompt_tokens=counted + begun_size)
-            yield TurnEnded("", (), "length", options.seed, stats)
-            return
-        try:
+            ids, dropped = chat_ids(tokenizer, messages, maxsize, cancelled, request.tools)
+        else:
             limit = None if request.whole else options.max_tokens
+            begun_size = len(self._encode(request.begun))
             ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools)
-        except CancelledWhileReading:
-            yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
-            return
-        if dropped and len(ids) + begun_size < self._pair.context_limit:
-            yield TurnsDropped(dropped)
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)
         if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
@@ -106,31 +170,13 @@ class Session:
             begun_ids if _is_chat(prompt) else ids,
             "" if request.begun else opened,
         )
-        turn = Turn(options, text, reader, self._token_text)
-        stats = yield from self._write(turn, ids, options, texts, request, cancelled)
-        if tail := turn.end():
-            yield tail
-        yield TurnEnded(
-            text=text.text,
-            token_ids=text.token_ids,
-            finish_reason=turn.finish_reason or "length",
-            seed=options.seed,
-            stats=stats,
-            tool_calls=turn.tool_calls,
-            stopped_at=text.stopped_at,
-        )
+        return _Read(ids, dropped, options, documents, Turn(options, text, reader, self._token_text))
 
     def _write(
-        self,
-        turn: Turn,
-        ids: list[int],
-        options: Options,
-        documents: list[list[int]],
-        request: Answer,
-        cancelled: Callable[[], bool],
+        self, read: _Read, request: Answer, cancelled: Callable[[], bool]
     ) -> Generator[TurnEvent | None, None, Stats]:
         """The turn's rounds as events, until it ends or is cancelled; returns its statistics."""
-        reading: PrefillProgressed | None = None
+        turn, reading = read.turn, cast("PrefillProgressed | None", None)
 
         def progress(done: int, total: int) -> None:
             nonlocal reading
@@ -138,16 +184,16 @@ class Session:
 
         rows = self._open_rows()
         text = rows.add(
-            ids,
-            options,
-            documents=documents,
+            read.ids,
+            read.options,
+            documents=read.documents,
             progress=progress,
             likeliest=request.likeliest,
             streamed=request.streamed,
         )
         gained = self._gained[text.number] = deque()
         try:
-            yield PromptCounted(len(ids))  # others may join before the first step
+            yield PromptCounted(len(read.ids))  # others may join before the first step
             while turn.finish_reason is None:
                 if cancelled():
                     turn.finish_reason = "cancelled"

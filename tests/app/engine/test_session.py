@@ -1,5 +1,6 @@
 """A session turns rounds into marked text, ends it at stop texts, and keeps the text after a cancel."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,6 +152,34 @@ class CountingTokenizer(ByteTokenizer):
     def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
         self.read += 1
         return super().apply_chat_template(messages, add_generation_prompt)
+
+
+class HeldTokenizer(ByteTokenizer):
+    """Reads a conversation only once it may, as it takes seconds for a text of megabytes."""
+
+    def __init__(self) -> None:
+        self.may = threading.Event()
+
+    def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
+        self.may.wait(10)
+        return super().apply_chat_template(messages, add_generation_prompt)
+
+
+def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
+    tokenizer = HeldTokenizer()
+    session, engine = scripted_session("ok", tokenizer=tokenizer)
+    reading = session.answer(Answer(0, USER, Options()))
+    assert [next(reading), next(reading)] == [None, None]
+    readers = [thread for thread in threading.enumerate() if thread.name == "prompt"]
+    assert readers and all(thread.daemon for thread in readers), "the program ends without waiting"
+    _, ended = play(session, cancelled=lambda: True)
+    assert ended.finish_reason == "cancelled" and not engine.prompts
+    tokenizer.may.set()
+    *_, ended = reading
+    assert isinstance(ended, TurnEnded) and ended.text == "ok"
 
 
 def long_history(turns: int, last: str = "last") -> list[Message]:
