@@ -1,5 +1,6 @@
 """What the engine is asked by a request, without a server."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,9 @@ from pydantic import ValidationError
 
 from app.server.body import Body
 from app.server.chat_completions import ChatRequest
+from app.server.completions import CompletionRequest
 from app.server.conversation import Function, called, conversation, described
+from app.server.events import AnswerRequest
 from app.server.messages import MessagesRequest
 from app.server.responses import ResponsesRequest
 from app.server.sampling import MOST_TOKENS, Draft, Sampling
@@ -114,3 +117,23 @@ def test_the_messages_and_tools_of_a_request_are_limited(kind: type[Body], name:
     for more in ({name: [ASKED] * 10_001}, {"tools": [tool] * 257}):
         with pytest.raises(ValidationError):
             kind.model_validate(most | more)
+
+
+WRONG = [{}] * 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (CompletionRequest, {"prompt": WRONG}),
+        (CompletionRequest, {"prompt": [[1] * 1000 + ["a"]]}),
+        (ChatRequest, {"messages": [{**ASKED, "content": WRONG, "tool_calls": WRONG}]}),
+        (MessagesRequest, {"messages": [{**ASKED, "content": WRONG}], "system": WRONG, "max_tokens": 1}),
+        (ResponsesRequest, {"input": [{"output": WRONG}], "include": WRONG}),
+        (AnswerRequest, {"call": "1", "answer": {"id": 0, "prompt": WRONG, "documents": WRONG}}),
+    ],
+)
+def test_a_list_ends_at_its_first_wrong_value(kind: type[Body], fields: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        kind.model_validate_json(json.dumps(fields))
+    assert refused.value.error_count() < 10
