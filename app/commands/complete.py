@@ -12,6 +12,7 @@ from app.commands.generate import exit_code, print_answer
 from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.settings.options import copies
 from app.shell.errors import BadInput
 from app.shell.prompt_source import read_prompt, read_text
 from mlx_spec.types import Options
@@ -54,7 +55,7 @@ def command(
     a code model with fill-in-the-middle tokens; at the end any target works.
     """
     stops = args.stop_texts(stop)
-    if open_file and not {"auto", "lookup"}.intersection(options.drafter.split("+")):
+    if open_file and not copies(options.drafter):
         without = "--no-draft" if options.drafter == "none" else f"--drafter {options.drafter}"
         raise BadInput(
             f"--open-file is for the drafter lookup, and {without} leaves it out. Give one of them."

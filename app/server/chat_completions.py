@@ -42,11 +42,12 @@ class ChatRequest(OpenAiSampling):
 async def chat_completions(request: Request) -> Response:
     served, body = await read_asked(request, ChatRequest)
     tools = body.tools or () if body.tool_choice != "none" else ()
+    options = body.options(served.defaults, body.max_completion_tokens or body.max_tokens)
     ask = Answer(
         0,
         conversation(body.messages),
-        body.options(served.defaults, body.max_completion_tokens or body.max_tokens),
-        documents=body.documents,
+        options,
+        documents=body.documents(options),
         stop_texts=stop_texts(body.stop),
         tools=described(tool.function for tool in tools),
         parts=True,

@@ -54,7 +54,7 @@ async def completions(request: Request) -> Response:
         0,
         "",
         options,
-        documents=body.documents,
+        documents=body.documents(options),
         stop_texts=stop_texts(body.stop),
         likeliest=body.logprobs,
     )

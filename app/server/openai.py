@@ -16,9 +16,13 @@ from app.server.request_queue import QueuedRequest
 from app.server.sampling import Sampling, Stops, Tokens
 from app.server.service import now
 from app.server.usage import timings, usage
+from app.settings.options import copies
+from mlx_spec.types import Options
 
 MOST_ANSWERS = 32
 """Most answers to one request, over all its prompts."""
+MOST_PREDICTED = 100_000
+"""Most characters of a prediction. Other answers wait while the drafter reads it: a third of a second."""
 DONE = "data: [DONE]\n\n"
 
 
@@ -45,10 +49,19 @@ class OpenAiSampling(Sampling):
         seeds = [(ask.options.seed + number) % 2**64 for number in range(self.n or 1)]
         return [replace(ask, options=replace(ask.options, seed=seed)) for seed in seeds]
 
-    @property
-    def documents(self) -> tuple[str, ...]:
-        """The predicted output, for the lookup drafter to copy from."""
+    def documents(self, options: Options) -> tuple[str, ...]:
+        """The predicted output, for the lookup drafter to copy from. Problem if it leaves none to copy."""
         predicted = text_of(self.prediction.content) if self.prediction else ""
+        if predicted and not copies(options.drafter):
+            message = (
+                f"prediction: the drafter lookup copies from it, and {options.drafter} leaves lookup out."
+            )
+            raise Problem(400, f"{message} Send no prediction, or draft.drafter auto.", param="prediction")
+        if len(predicted) > MOST_PREDICTED:
+            message = (
+                f"prediction: {len(predicted):,} characters, and at most {MOST_PREDICTED:,} are possible."
+            )
+            raise Problem(400, f"{message} Send the part that matters most.", param="prediction")
         return (predicted,) if predicted else ()
 
     @property

@@ -122,6 +122,11 @@ OPTION_SETTINGS = (
 """In the order of `--help`."""
 
 
+def copies(drafters: str) -> bool:
+    """Whether `Options.drafter` includes lookup, which copies from given texts."""
+    return not {AUTO, "lookup"}.isdisjoint(drafters.split("+"))
+
+
 def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
     """Raise BadInput if `Options.drafter` names a drafter that the pair does not have."""
     for name in wanted.split("+"):

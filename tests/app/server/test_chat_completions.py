@@ -174,6 +174,9 @@ REFUSED = [
     ({"draft": {"length": "long"}}, "draft.length"),
     ({"draft": {"drafter": "nobody"}}, None),
     ({"draft": {"drafters": "none"}}, "draft"),
+    ({"draft": {"drafter": "none"}, "prediction": {"content": "x"}}, "prediction"),
+    ({"draft": {"drafter": "model"}, "prediction": {"content": "x"}}, "prediction"),
+    ({"prediction": {"content": "x" * 100_001}}, "prediction"),
     ({"messages": [{"role": "user", "content": "word " * 6000}]}, None),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, None),
 ]
