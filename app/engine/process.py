@@ -24,7 +24,7 @@ from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Exp
 from app.shell import runtime
 from app.shell.errors import AppError, BadInput, where
 from mlx_spec.errors import ContextFull, RankLost, SpecError
-from models.errors import ModelsError, is_lack_of_memory
+from models.errors import MachineTrouble, ModelsError, is_lack_of_memory
 from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
             except Exception as error:  # a model's files can cause any error: report it and go on
                 if isinstance(request, Load):
                     reason = _message(error, f"{type(error).__name__}: {error}".removesuffix("."))
-                    outbox.send(LoadFailed(reason))
+                    outbox.send(LoadFailed(reason, _refuses(error)))
                 else:
                     outbox.send(_failed(request.id, error))
     finally:
@@ -227,8 +227,14 @@ def _answer(
 
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
-    refused = isinstance(error, BadInput | SpecError) and not isinstance(error, RankLost)
-    return AnswerFailed(number, _message(error, where(error)), refused, isinstance(error, ContextFull))
+    too_long = isinstance(error, ContextFull)
+    return AnswerFailed(number, _message(error, where(error)), _refuses(error), too_long)
+
+
+def _refuses(error: Exception) -> bool:
+    """Whether what was asked for is at fault, not the machine."""
+    faults, others = BadInput | ModelsError | SpecError, MachineTrouble | RankLost
+    return isinstance(error, faults) and not isinstance(error, others)
 
 
 def _message(error: Exception, what: str) -> str:

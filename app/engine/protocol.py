@@ -81,6 +81,8 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
     message: str
+    refused: bool = False
+    """The pair or an option is at fault, not the machine."""
 
 
 @dataclass(frozen=True, slots=True)

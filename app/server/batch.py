@@ -59,8 +59,8 @@ async def answer_all(
     """Answer the requests, `at_once` side by side, and write each answer as it comes.
 
     Raises:
-        BadInput: the pair cannot be loaded.
-        MachineFailed: an answer cannot be written.
+        BadInput: the pair cannot be used.
+        MachineFailed: it cannot be loaded, or an answer cannot be written.
     """
     outcome, waiting = Outcome(len(requests)), iter(requests)
     task = asyncio.current_task()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import cast
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
@@ -18,7 +19,7 @@ from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
 from app.settings.options import check_drafters
-from app.shell.errors import BadInput
+from app.shell.errors import AppError, BadInput, MachineFailed
 from app.shell.output import talk
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
@@ -67,7 +68,7 @@ def opened(
 ) -> Iterator[Service]:
     """Start to load the pair; its process ends with this context. Needs a running event loop.
 
-    BadInput at the end if the pair could not be loaded or used, or other Macs could not be reached.
+    BadInput at the end if the pair cannot be used, MachineFailed if the machine or another Mac failed.
 
     Args:
         defaults: options that a request may override.
@@ -75,11 +76,11 @@ def opened(
         ended: called with the last event of every request except successful token counts.
         stop: ends what is done with the service, which failed; it may cancel the task of this context.
     """
-    loop, failure = asyncio.get_running_loop(), ""
+    loop, failure = asyncio.get_running_loop(), cast("AppError | None", None)
 
-    def failed(reason: str) -> None:
+    def failed(error: AppError) -> None:
         nonlocal failure
-        failure = reason
+        failure = error
         stop()
 
     def arrived() -> None:
@@ -88,15 +89,18 @@ def opened(
 
     def listen(event: PairEvent) -> None:
         if isinstance(event, LoadFailed):
-            failed(event.message)
+            failed((BadInput if event.refused else MachineFailed)(event.message))
         if isinstance(event, EngineDied) and "MLX_RANK" in os.environ:
-            failed("The engine ended, and with it the connection to the other Macs. Start all of them again.")
+            message = (
+                "The engine ended, and with it the connection to the other Macs. Start all of them again."
+            )
+            failed(MachineFailed(message))
         if not isinstance(event, Loaded):
             return
         try:
             check_drafters(defaults.drafter, pair.name, event.info.drafters)
         except BadInput as error:
-            failed(str(error))
+            failed(error)
         if at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 
@@ -117,4 +121,4 @@ def opened(
     finally:
         link.close()
     if failure:
-        raise BadInput(failure)
+        raise failure

@@ -166,7 +166,10 @@ def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(
 
 
 @pytest.mark.usefixtures("ends_in_time")
-def test_on_one_of_several_macs_the_engines_death_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("said", "status"), [("crash", 503), ("lost", 500)])
+def test_on_one_of_several_macs_the_end_of_an_engine_ends_the_server(
+    said: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MLX_RANK", "0")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -175,11 +178,11 @@ def test_on_one_of_several_macs_the_engines_death_ends_the_server(monkeypatch: p
 
     def crash() -> None:
         server.wait_until_loaded()
-        statuses.append(server.chat("crash").status)
+        statuses.append(server.chat(said).status)
 
     asking = threading.Thread(target=crash)
     asking.start()
-    with pytest.raises(BadInput, match="Start all of them again."):
+    with pytest.raises(MachineFailed, match="Start all of them again.|Another Mac is gone."):
         scripted_server.serve("scripted", monkeypatch.setattr, port=port)
     asking.join(20)
-    assert statuses == [503]
+    assert statuses == [status]
