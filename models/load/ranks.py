@@ -37,7 +37,9 @@ class Splits(Protocol):
 
 
 def join() -> Ranks | None:
-    """The group of ranks of this process; None if it runs alone. Waits half a minute for the others.
+    """The group of ranks of this process; None if it runs alone.
+
+    Waits for ever for a rank that hangs: MLX holds Python's lock meanwhile, so no thread can end it.
 
     Raises:
         MachineTrouble: they do not connect.
