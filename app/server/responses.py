@@ -190,7 +190,8 @@ class ResponsesWriter:
         yield self._event(f"response.{self._response['status']}", response=self._response)
 
     def failed(self, problem: Problem) -> Iterable[str]:
-        error = {"code": problem.code or "server_error", "message": problem.message}
+        usual = "server_error" if problem.status >= 500 else "invalid_prompt"
+        error = {"code": problem.code or usual, "message": problem.message}
         failed = {**self._response, "status": "failed", "error": error, "output": []}
         yield self._event("response.failed", response=failed)
 

@@ -220,6 +220,14 @@ def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningSer
     assert error["code"] == "server_error"
 
 
+def test_a_stream_that_is_refused_after_it_began_says_that_asking_again_is_no_use(
+    scripted_server: RunningServer,
+) -> None:
+    events = scripted_server.ask(RESPONSES, {"input": "refuse", "stream": True}).events
+    assert events[-1]["type"] == "response.failed"
+    assert events[-1]["response"]["error"]["code"] == "invalid_prompt"
+
+
 @pytest.mark.parametrize("path", [MESSAGES, f"{MESSAGES}/count_tokens"])
 def test_the_beginning_of_an_answer_to_nothing_is_refused(path: str, tiny_server: RunningServer) -> None:
     body = {"messages": [{"role": "assistant", "content": "Hello"}], "max_tokens": 5}
