@@ -83,24 +83,21 @@ class ResponsesRequest(Sampling):
         messages = [Message(role="system", content=self.instructions)] if self.instructions else []
         if isinstance(self.input, str):
             return (*messages, Message(role="user", content=self.input))
+        thoughts: list[str] = []
         for item in self.input:
-            for message in _messages(item):
-                last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
-                # Items of one answer: templates expect its thought, text and calls in one message.
-                if last and (calls := message.get("tool_calls")):
-                    last["tool_calls"] = [*last.get("tool_calls", ()), *calls]
-                elif last and message["role"] == "assistant" and _is_thought(last):
-                    thoughts = (each.get("reasoning_content") for each in (last, message))
-                    last["content"] = message["content"]
-                    last["reasoning_content"] = "\n".join(filter(None, thoughts))
-                else:
-                    messages.append(message)
-        return tuple(message for message in messages if not _is_thought(message))
-
-
-def _is_thought(message: Message) -> bool:
-    """Whether the message has a thought only."""
-    return "reasoning_content" in message and not message["content"] and "tool_calls" not in message
+            if item.type == "reasoning":
+                thoughts += filter(None, [text_of(item.content) or _unsealed(item.encrypted_content)])
+                continue
+            # Items of one answer: templates expect its thought, text and calls in one message.
+            message, last = _message(item), messages[-1] if messages else None
+            if message["role"] == "assistant" and thoughts:
+                message["reasoning_content"] = "\n".join(thoughts)
+            elif last and last["role"] == "assistant" and "tool_calls" in message:
+                last.setdefault("tool_calls", []).extend(message["tool_calls"])
+                continue
+            thoughts = []
+            messages.append(message)
+        return tuple(messages)
 
 
 async def responses(request: Request) -> Response:
@@ -113,20 +110,17 @@ async def responses(request: Request) -> Response:
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
-def _messages(item: Item) -> Iterable[Message]:
+def _message(item: Item) -> Message:
+    """What is not a thought."""
     match item.type:
-        case "message":
-            role = "system" if item.role == "developer" else item.role or "user"
-            return (Message(role=role, content=text_of(item.content)),)
         case "function_call":
             call = called(item.call_id, item.name or "", item.arguments)
-            return (Message(role="assistant", content="", tool_calls=[call]),)
+            return Message(role="assistant", content="", tool_calls=[call])
         case "function_call_output":
-            given = text_of(item.output)
-            return (Message(role="tool", content=given, tool_call_id=item.call_id or ""),)
+            return Message(role="tool", content=text_of(item.output), tool_call_id=item.call_id or "")
         case _:
-            thought = text_of(item.content) or _unsealed(item.encrypted_content)
-            return (Message(role="assistant", content="", reasoning_content=thought),) if thought else ()
+            role = "system" if item.role == "developer" else item.role or "user"
+            return Message(role=role, content=text_of(item.content))
 
 
 def _unsealed(sealed: str | None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -101,6 +102,20 @@ def test_what_another_model_refused_to_say_is_text_of_the_conversation() -> None
     assert messages_of(ChatRequest, messages=parts) == messages_of(ResponsesRequest, input=parts) == refused
     alone = {"role": "assistant", "content": None, "refusal": "I will not."}
     assert messages_of(ChatRequest, messages=[alone, ASKED]) == refused
+
+
+def test_many_thoughts_are_joined_in_less_time_than_it_takes_to_read_them() -> None:
+    """Each copied with all before it, those of one request kept other answers waiting for six seconds."""
+    thought = {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "a" * 700}]}
+    body, begun = json.dumps({"input": [thought] * 9_999 + [{**ASKED, "role": "assistant"}]}), thread_time()
+    asked, read = ResponsesRequest.model_validate_json(body), thread_time()
+    (message,) = asked.messages
+    assert thread_time() - read < read - begun
+    assert message == {
+        "role": "assistant",
+        "content": "hello",
+        "reasoning_content": "\n".join(["a" * 700] * 9_999),
+    }
 
 
 @pytest.mark.parametrize(
