@@ -1,7 +1,8 @@
 """The engine in a process of its own: `python -m app.engine.process READ_FD WRITE_FD`.
 
 All MLX work happens on the main thread; a second thread only reads requests, so that a cancel is seen
-while an answer runs, and a third sends events. The process ends when the other end of the pipe is gone.
+while an answer runs, a third sends events, and texts are tokenized on threads of their own. The process ends
+when the other end of the pipe is gone.
 """
 
 import os
