@@ -32,12 +32,12 @@ def plain_file(path: str) -> Path:
 
 def check_place(option: str, file: Path) -> None:
     """Refuse, before any work, a file that cannot be written."""
-    folder = file.absolute().parent
-    if not os.path.isdir(folder):
-        raise BadInput(f"{option} {file}: there is no folder {folder}.")
+    old, place = os.path.exists(file), file.resolve()
+    for folder in (file.absolute().parent, place.parent):  # that of the link, and of what it points to
+        if not os.path.isdir(folder):
+            raise BadInput(f"{option} {file}: there is no folder {folder}.")
     if os.path.isdir(file):
         raise BadInput(f"{option} {file}: that is a folder. Name a file.")
-    old, place = os.path.exists(file), file.resolve()
     new = not old or place.is_file()  # a device is not replaced
     if (old and not os.access(place, os.W_OK)) or (new and not os.access(place.parent, os.W_OK)):
         raise BadInput(f"{option} {file}: no permission to write there. Name another place.")

@@ -54,6 +54,12 @@ def test_a_replaced_file_keeps_its_mode_and_a_link_to_it_stays_a_link(tmp_path: 
     assert Path("/dev/null").is_char_device()
 
 
+def test_of_a_link_to_nowhere_the_missing_folder_is_named(tmp_path: Path) -> None:
+    (link := tmp_path / "link").symlink_to(tmp_path / "gone" / "file")
+    with pytest.raises(BadInput, match=f"--csv {link}: there is no folder {tmp_path}/gone."):
+        check_place("--csv", link)
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
