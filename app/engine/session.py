@@ -176,7 +176,8 @@ class Session:
         self, read: _Read, request: Answer, cancelled: Callable[[], bool]
     ) -> Generator[TurnEvent | None, None, Stats]:
         """The turn's rounds as events, until it ends or is cancelled; returns its statistics."""
-        turn, reading = read.turn, cast("PrefillProgressed | None", None)
+        turn = read.turn
+        reading: PrefillProgressed | None = None
 
         def progress(done: int, total: int) -> None:
             nonlocal reading
