@@ -178,6 +178,8 @@ def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         "rope_theta": get("{}.rope.freq_base", 10_000.0),
         "max_position_embeddings": get("{}.context_length"),
         "tie_word_embeddings": "output.weight" not in file.table,
+        "attention_bias": "blk.0.attn_q.bias" in file.table,
+        "mlp_bias": "blk.0.ffn_up.bias" in file.table,
         "eos_token_id": _ends(file),
         **architecture.config(file),
     }

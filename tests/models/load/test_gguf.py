@@ -64,6 +64,14 @@ def test_the_rope_scaling_is_read_from_metadata_or_from_factors(architecture, sc
     assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
 
 
+@pytest.mark.parametrize("biases", [{"attention_bias": True}, {"mlp_bias": True}])
+def test_biases_of_a_llama_are_read(biases: dict[str, Any], tmp_path):
+    wanted = write_gguf(tmp_path / "model.gguf", "llama", Kind.F32, **biases)(IDS)
+    with opened(tmp_path / "model.gguf") as files:
+        logits = files.load()[0](IDS)
+    assert mx.abs(logits - wanted).max() < 1e-4 * mx.abs(wanted).max()
+
+
 @pytest.mark.parametrize(("architecture", "states"), [("llama", mx.float16), ("gemma3", mx.float32)])
 def test_weights_in_groups_of_32_keep_their_bits(architecture, states, tmp_path, monkeypatch):
     """The file's norms are float32, which would widen the states: those of Gemma have to be."""

@@ -66,15 +66,16 @@ def write_gguf(
     pre: str = "smollm",
     file_type: int = 0,
     scaling: dict[str, Any] | None = None,
+    **more: Any,
 ) -> nn.Module:
     """Write `tiny_model` with matrices of this type; return it with the file's dequantized weights.
 
     Args:
         called: the architecture that the file names, in place of its own.
         scaling: of RoPE, as config.json has it: YaRN, or Llama 3.1's.
+        more: further entries of config.json.
     """
-    more = {"rope_scaling": scaling} if scaling else {}
-    model: Any = tiny_model(architecture, **more)
+    model: Any = tiny_model(architecture, rope_scaling=scaling, **more)
     writer = gguf.GGUFWriter(path, called or architecture)
     writer.add_block_count(len(model.layers))
     writer.add_context_length(SHAPE["max_position_embeddings"])
