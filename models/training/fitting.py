@@ -101,21 +101,24 @@ class Fitting(Work):
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:
-        """Each step is timed on one small text. BadChoice as `run`."""
+        """What is left, from the time of each step on one small text. BadChoice as `run`."""
+        self._check_files()
         if not self._request.texts:
             self._shop.own_texts(seed=0)
-        target, kind, tokens = self._shop.target, self._kind, self._wanted
+        target, kind, tokens, done = self._shop.target, self._kind, self._wanted, self._tokens_read
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)
         count = len(studied.tokens)
-        reading = tokens * seconds(lambda: mx.eval(kind.study(tapped, text).logprobs)) / count
+        missing = max(0, tokens - done)
+        reading = missing * seconds(lambda: mx.eval(kind.study(tapped, text).logprobs)) / count
         learner = kind.learner(kind.tokens or range(min(KNOWN, kind.vocab)))
-        fit = Fit(learner, [], 1, self._shop.unfinished / "none.safetensors")
+        fit = Fit(learner, [], 1, self._state)
         batch = Batch([studied], fit.table)
-        learning = tokens * EPOCHS * seconds(lambda: fit.learn(batch)) / count
-        disk = int(tokens * studied.bytes_per_token)
-        given = sum(map(len, self._given)) / len(USUAL) * len(usual)
+        left = max(0, self._to_learn + missing * EPOCHS - fit.progress.tokens)
+        learning = left * seconds(lambda: fit.learn(batch)) / count
+        disk = int(missing * studied.bytes_per_token)
+        given = max(done * PROBE / count, sum(map(len, self._given)) / len(USUAL) * len(usual))
         writing = max(0.0, tokens * PROBE / count - given) * self._shop.writing(own_text.ROWS)
         return (
             f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
@@ -139,14 +142,18 @@ class Fitting(Work):
     def _tokens_read(self) -> int:
         return sum(len(text.tokens) for file in self._files for text in study.read(file))
 
+    @property
+    def _to_learn(self) -> int:
+        """Positions, repeated ones included."""
+        return EPOCHS * sum(len(text.tokens) for file in self._files for text in parted(file)[0])
+
     def _run(self, report: Report) -> None:
         self._check_files()
         self._read(report)
         if not self._tokens_read:
             raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
-        tokens = EPOCHS * sum(len(text.tokens) for file in self._files for text in parted(file)[0])
         learner = self._kind.learner(self._vocabulary())
-        fit = Fit(learner, self._files, tokens, self._state)
+        fit = Fit(learner, self._files, self._to_learn, self._state)
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
 
         def fitted(progress: Progress) -> None:

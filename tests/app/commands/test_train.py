@@ -137,6 +137,19 @@ def test_a_dry_run_counts_no_writing_of_texts_that_are_given(
     assert "  the target writes the rest 0 s\n" in printed
 
 
+@pytest.mark.parametrize("kind", ["eagle", "characters --layers 1 --width 64"])
+def test_a_dry_run_counts_nothing_that_an_earlier_run_did(
+    kind: str, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    """Each step takes an hour on the text that it is timed on."""
+    train = ["train", tiny_pair.target, "--kind", *kind.split()]
+    run(*train)
+    monkeypatch.setattr(fitting, "seconds", lambda _: 3600.0)
+    assert "  training data is computed  0 s, 0 B on disk\n" in (out := run(*train, "--dry-run").out)
+    assert "  the target writes the rest 0 s\n" in out and "  the drafter learns         0 s\n" in out
+    assert "computed  0 s" not in run(*train, "--dry-run", "--tokens", "1000").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
