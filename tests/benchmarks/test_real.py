@@ -89,6 +89,11 @@ def test_texts_are_compared_at_every_temperature_but_with_mlx_lm_at_0_only() -> 
     assert "- Left out: something" in text
 
 
+def test_a_run_that_counts_no_tokens_per_pass_says_so_in_place_of_a_table() -> None:
+    text = page(Figures(TIMED), "pair", "facts", [], {})
+    assert text.count("Not counted in this run") == 2 and "accepted by depth" not in text
+
+
 def test_a_missed_bar_is_explained_by_what_was_gained_and_what_it_cost() -> None:
     text = "\n".join(bars.lines(Figures(TIMED, COUNTED)))
     assert "- **MISSED** auto, all, temperature 0: 1.14, wanted 1.50" in text
