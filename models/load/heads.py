@@ -69,8 +69,8 @@ def load_head(
     # Of another type than the target's states, both would become float32 in every step.
     weights = _cast(weights, head.dtype)
     for path, layer in head.named_modules():
-        if isinstance(layer, nn.Linear) and (bias := weights.get(f"{path}.bias")) is not None:
-            layer.bias = bias  # configs do not tell which layers have one
+        if isinstance(layer, nn.Linear) and f"{path}.bias" in weights:
+            layer.bias = mx.zeros(len(layer.weight))  # configs do not tell which layers have one
     if quantized := any(name.endswith(".scales") for name in weights):
         nn.quantize(head, class_predicate=lambda path, layer: f"{path}.scales" in weights
                     and infer_quant_config(path, layer, weights))  # fmt: skip

@@ -61,6 +61,12 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
     ("head", tensors(lambda t: t.update({"fc.weight": mx.zeros((4, 4))})), BrokenFiles, "fc.weight"),
     (
         "head",
+        tensors(lambda t: t.update({"midlayer.mlp.up_proj.bias": mx.zeros(3)})),
+        BrokenFiles,
+        "midlayer.mlp.up_proj.bias",
+    ),
+    (
+        "head",
         tensors(lambda t: t.update(d2t=t["d2t"] + 300)),
         BrokenFiles,
         "token 384, and the target has 384",
