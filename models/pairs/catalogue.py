@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from models.errors import UnknownPair
@@ -75,7 +76,7 @@ def find(name: str) -> Pair:
     if pair := pairs.get(name.lower()):
         return pair
     if "/" in name:
-        how = f"A repository or folder is opened with: mlx-spec chat --target {name}"
+        how = f"A repository or folder is opened with: mlx-spec chat --target {quote(name)}"
         raise UnknownPair(f"There is no pair {name}. {how}")
     near = get_close_matches(name.lower(), pairs, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Known pairs: {', '.join(pairs)}."
