@@ -24,7 +24,7 @@ def whole_name(target: Source) -> str:
 def target_name(target: Source) -> str:
     """The name under which a target's drafters are kept: as `whole_name`, of a source the last part."""
     name = whole_name(target)
-    return Path(target.repo).name.removesuffix(".gguf") if name == str(target) else name
+    return target.short_name if name == str(target) else name
 
 
 def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:

@@ -28,6 +28,11 @@ class Source:
         return Path(self.repo).is_absolute()
 
     @property
+    def short_name(self) -> str:
+        """Without its organization or folder, and without .gguf."""
+        return re.sub(r"\.gguf$", "", Path(self.repo).name, flags=re.IGNORECASE)
+
+    @property
     def asked_revision(self) -> str:
         return self.revision or "main"
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from models.errors import BadSource
 from models.pairs.catalogue import all_pairs, find
@@ -53,7 +52,7 @@ def resolve(
 
 def _from_sources(target: str, draft: str) -> PairSpec:
     source = read_source(target)
-    return PairSpec(Path(source.repo).name.removesuffix(".gguf"), source, _draft(draft))
+    return PairSpec(source.short_name, source, _draft(draft))
 
 
 def _draft(text: str) -> Source | None:

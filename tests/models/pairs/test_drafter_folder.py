@@ -150,7 +150,7 @@ def test_drafters_of_a_target_are_those_shipped_with_a_person_s_own_in_their_pla
 
 def test_own_drafters_that_are_broken_or_of_another_target_are_left_out_and_told(home: Path) -> None:
     target = Source(str(make_model(home / "my.gguf")))
-    assert target_name(target) == "my"
+    assert target_name(target) == target_name(Source("/a/my.GGUF")) == "my"
     mine = own_drafters_folder() / "my"
     make_drafter(mine / "eagle", EAGLE, target="/another/my")
     (make_drafter(mine / "medusa", MEDUSA) / "model.safetensors").unlink()
