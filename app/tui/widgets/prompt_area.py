@@ -97,6 +97,8 @@ first line brings earlier prompts back."""
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
         if self._takes_key(event.key):
             pass
+        elif event.key == "ctrl+c" and not (self.selected_text or self.screen.get_selected_text()):
+            await self.app.run_action("help_quit")  # the app would empty letters typed later too
         elif event.character in JOINERS:
             self.insert(event.character)
         else:

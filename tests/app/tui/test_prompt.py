@@ -63,6 +63,10 @@ async def test_at_first_tab_leads_nowhere_and_keys_together_edit_in_their_order(
         await chat.until(lambda: chat.area.text.endswith("!"))
         await chat.pilot.pause()
         assert chat.area.text == "NtOhe!"
+        chat.press_at_once("ctrl+c", *"abc")
+        await chat.has("abc")
+        await chat.pilot.pause()
+        assert chat.area.text == "abc", "Ctrl+C empties what was written before it"
         field = (await chat.push(LineQuestionScreen("Title", ""))).query_one(Input)
         chat.press_at_once(*keys)
         await chat.until(lambda: field.value.endswith("!"))
