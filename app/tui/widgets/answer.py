@@ -149,7 +149,8 @@ class Answer(Message):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         if width and width != self._width:
             self._width = width
-            self._rows, self._drawn = self._made_rows(), {}
+            self._rows = self._made_rows()
+            self._draw_again()  # where only the padding changed, Textual draws no more after this
         return len(self._rows)
 
     def watch_marks(self) -> None:

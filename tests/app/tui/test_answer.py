@@ -85,6 +85,24 @@ async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_beg
         answer.render_line(0)  # a removed answer may be drawn once more
 
 
+@pytest.mark.drawn
+async def test_lines_broken_at_another_width_are_drawn_where_no_region_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after a change of padding, which is drawn before it is laid out."""
+    app = Growing()
+    async with app.run_test(size=(30, 40)) as pilot:
+        answer = app.query_one(Answer)
+        answer.end([Piece(TEXT, "plain")], "", "")
+        await until(lambda: answer.size.height == 6)
+        await pilot.pause()
+        lines: list[int] = []
+        honest = Answer.render_line
+        monkeypatch.setattr(Answer, "render_line", lambda of, y: (lines.append(y), honest(of, y))[1])
+        answer.get_content_height(answer.size, answer.size, answer.size.width - 1)
+        await until(lambda: lines == [*range(6)])
+
+
 async def test_what_is_drawn_between_a_text_and_the_next_one_hides_none_of_it() -> None:
     """A comparison clears its panes and fills them again before the next layout."""
     app = Growing()
