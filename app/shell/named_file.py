@@ -49,8 +49,9 @@ def writing(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        why = f"there is no folder {file.absolute().parent}" if missing else error.strerror
+        why, folder = error.strerror, file.absolute().parent
+        if isinstance(error, FileNotFoundError):
+            why = f"{folder} takes no files" if os.path.isdir(folder) else f"there is no folder {folder}"
         raise MachineFailed(f"{file} cannot be written: {why}.") from error
 
 

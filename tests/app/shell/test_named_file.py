@@ -43,6 +43,16 @@ def test_a_pipe_that_nothing_can_be_written_to_stays(tmp_path: Path, monkeypatch
     assert (tmp_path / "pipe").is_fifo()
 
 
+def test_a_missing_folder_is_told_from_one_that_takes_no_files_such_as_proc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MachineFailed, match=f"there is no folder {tmp_path}/gone"):
+        write_text(tmp_path / "gone" / "x.md", "text")
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=FileNotFoundError(2, "No such file")))
+    with pytest.raises(MachineFailed, match=f"{tmp_path} takes no files"):
+        write_text(tmp_path / "x.md", "text")
+
+
 def test_a_replaced_file_keeps_its_mode_and_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_text("old")
