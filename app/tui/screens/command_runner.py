@@ -11,6 +11,7 @@ from app.chat.pair_removal import remove_after_asking
 from app.chat.settings import FIELDS, change, describe
 from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
+from app.history.export import Kind
 from app.history.records import ChatRow
 from app.settings.options import DRAFTER, check_drafters
 from app.shell.errors import AppError, BadInput
@@ -34,6 +35,9 @@ from models.pairs.catalogue import Pair, find
 from models.pairs.installed import installed
 from models.size_text import size_text
 from models.speed.fit import fit
+
+EXPORTS: dict[str, Kind] = {"markdown": "markdown", "md": "markdown", "txt": "markdown", "json": "json"}
+"""The kind of an export by its name or the end of the file's name."""
 
 
 class CommandRunner:
@@ -251,10 +255,13 @@ class CommandRunner:
     def _export(self, value: str) -> None:
         """Export the chat in view; `value`: `[markdown|json] [FILE]`."""
         kind, _, file = value.partition(" ")
-        if kind not in ("markdown", "md", "json"):
-            kind, file = ("json" if value.endswith(".json") else "markdown"), value
+        if kind.lower() not in EXPORTS:
+            kind, file = Path(value).suffix[1:] or "md", value
+        if kind.lower() not in EXPORTS:
+            either = f"End the name in .md or .json, or write /export markdown {value}."
+            raise BadInput(f"Nothing was written: an export is Markdown or JSON, not {kind}. {either}")
         saved = self._app.saved
-        work = saved.export(saved.current(), "json" if kind == "json" else "markdown", file.strip())
+        work = saved.export(saved.current(), EXPORTS[kind.lower()], file.strip())
         self._app.run_worker(self._tell(work))  # it may ask a question, as in `_remove`
 
     def _stop(self, value: str) -> None:

@@ -147,6 +147,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         await opened.noticed(f"Written to {here / 'some.txt'}.", by="/export md some.txt")
         await opened.type("/export gone/x.md")
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
+        await opened.noticed("Markdown or JSON, not pdf. End the name in .md or .json", by="/export some.pdf")
+        await opened.noticed(f"Written to {here / 'all.JSON'}.", by="/export all.JSON")
         await opened.noticed("/dev/null is no plain file", by="/export /dev/null")
         assert opened.app.chat.view.notices.kept[-1].kind == "mistake"
         await opened.until(lambda: "File name too long" in opened.notices[-1], by=f"/export {'x' * 300}.md")
@@ -158,7 +160,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
             await opened.noticed(outcome, by=key)
         assert (here / "mine.md").read_text().startswith("# hello")
     assert sorted(file.name for file in exports.iterdir()) == ["hello-2.md", "hello.md"]
-    assert sorted(file.name for file in here.iterdir()) == ["mine.md", "some.txt"]
+    assert sorted(file.name for file in here.iterdir()) == ["all.JSON", "mine.md", "some.txt"]
+    assert (here / "all.JSON").read_text().startswith("{")
     assert (here / "some.txt").read_text().startswith("# hello")
 
 
