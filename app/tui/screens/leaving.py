@@ -39,9 +39,8 @@ class Leaving:
         if not (unsaved := await asyncio.to_thread(history.flush)):
             return True
         what = f"{counted(unsaved, 'message')} could not be saved in {history.path}."
-        if not await self._ask(
-            f"{what} Leave? They are written to a new file in {app.config.export_folder}."
-        ):
+        rest = f"What is missing is written to a new file in {app.config.export_folder}."
+        if not await self._ask(f"{what} Leave? {rest}"):
             return False
         self.rescue = await asyncio.to_thread(app.saved.rescue)
         lost = f"No file can be written in {app.config.export_folder} either. Leave without the messages?"
