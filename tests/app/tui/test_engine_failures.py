@@ -77,11 +77,12 @@ async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written
 async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again_and_one_in_use_says_so(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(pair="absent") as chat:
+    async with open_chat(pair="absent", options=Options(drafter="eagle")) as chat:
         link = chat.app.link
         await chat.until(lambda: link.state == "failed" and bool(chat.notices))
         assert [notice for notice in chat.notices if "mlx-spec pull absent" in notice] == chat.notices
         await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin", by="/use builtin")
+        await chat.noticed("builtin has no drafter eagle. It has: lookup, model. /drafter auto chooses")
         await chat.noticed("builtin is in use already.", by="/use builtin")
         link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")
