@@ -58,11 +58,13 @@ def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel
 
 
 def make_room(app: App[Any], newest: Notification) -> None:
-    """Remove the oldest toasts: in a pile the newest would be out of view, and others over the prompt."""
+    """Remove the same toast, and the oldest: in a pile the newest would be out of view, others over the
+    prompt.
+    """
     room = TOAST - len(newest.message) if app.size.height >= TALL else 0
     for old in [*app._notifications][::-1]:
         room -= max(len(old.message), LEAST_ROOM)
-        if room < 0:
+        if room < 0 or old.message == newest.message:
             app._unnotify(old)
 
 

@@ -47,6 +47,10 @@ async def test_a_toast_about_a_typing_mistake_goes_when_it_is_read_and_with_the_
         assert seconds[-1] > 20
         await chat.ask("hello")
         assert "ValueError at" in chat.screen, "an error stays until it was read"
+        await chat.type("fail")
+        await chat.until(lambda: sum("ValueError at" in one for one in chat.notices) == 2)
+        await chat.pilot.pause()
+        assert chat.screen.count("ValueError at") == 1
 
 
 async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(open_chat: OpenChat) -> None:
