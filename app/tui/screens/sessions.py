@@ -204,7 +204,7 @@ the chat at the message that was found."""
         what = "archived chat" if self.archived and not self.words else "chat"
         options.border_title = counted(len(self.rows), what)
         if not self.rows:
-            nothing = "Nothing found." if self.words else f"No {what}s yet."
+            nothing = "Nothing found." if self.words else f"No {what}s."
             found = [Option(Content.styled(nothing, "$text-muted"), disabled=True)]
         options.clear_options().add_options(found)  # one by one, thousands would take seconds
         if chosen is not None and self._row(chosen.chat.id) is not None:

@@ -132,7 +132,7 @@ async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(
 async def test_lists_name_keys_for_what_they_hold_or_pass_on_and_the_way_back(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 40)) as chat:
         await chat.reached(SessionsScreen, by="f6")
-        await chat.shows("No chats yet.")
+        await chat.shows("No chats.")
         nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
         await chat.until(lambda: keys_shown(chat) == nothing)
         await chat.press("escape")
