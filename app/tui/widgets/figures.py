@@ -60,7 +60,8 @@ def stored_line(message: ChatMessage) -> str:
         return ""
     if facts.finish is None:
         return f"not finished{SEPARATOR}{CONTINUES}"
-    if facts.stats is None or facts.finish == "failed":
+    stopped_again = facts.finish == "cancelled" and message.text and facts.stats and not facts.stats.tokens
+    if facts.stats is None or facts.finish == "failed" or stopped_again:
         return f"incomplete{SEPARATOR}{CONTINUES}"
     line = stats_line(facts.stats, facts.finish, facts.options.max_tokens)
     return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"

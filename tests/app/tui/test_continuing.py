@@ -84,3 +84,15 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
         await chat.shows("context 16/4096")
+
+
+async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_text_incomplete(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
+    put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "read"), begun]))
+    async with open_chat() as chat:
+        await chat.until(lambda: bool(chat.answers), by="/resume last")
+        await chat.shows("reading", by="/continue")
+        await chat.settled(by="escape")
+        assert chat.answers[0].stats == "incomplete · /continue goes on while it is last"
