@@ -12,6 +12,7 @@ from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.notices import (
     CHARACTERS_A_SECOND,
     SECONDS,
@@ -65,6 +66,17 @@ async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(o
         await chat.reached(PairsScreen, by="f2")
         await chat.pilot.pause()
         assert "A warning." in chat.screen
+
+
+async def test_a_question_over_a_list_shows_no_toast_a_second_time(open_chat: OpenChat) -> None:
+    async with open_chat((80, 24), toasts=True) as chat:
+        chat.app.chat.view.note("A warning.", "warning")
+        await chat.reached(PairsScreen, by="f2")
+        await chat.shows("A warning.")
+        question = await chat.push(QuestionScreen("Download it?", "Download", "Not now"))
+        # The list, which is drawn around the question, shows its own.
+        await chat.until(lambda: [toast.display for toast in question.query("Toast")] == [False])
+        await chat.shows("A warning.", by="escape")
 
 
 async def test_what_was_said_about_a_chat_does_not_lie_over_another(
