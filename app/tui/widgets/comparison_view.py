@@ -115,8 +115,9 @@ class ComparisonView(Vertical):
             self._growing.end((stats,))
 
     async def show(self, record: Record) -> None:
-        """Show a finished comparison: its texts if there are two, else the figures first."""
-        self._record, self._prompt, self._setting = record, 0, 0
+        """Show a finished comparison, best setting first: its texts if there are two, else the figures."""
+        ratios = [record.comparison(place).ratio for place in record.drafting]
+        self._record, self._prompt, self._setting = record, 0, ratios.index(max(ratios))
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self._views.current = "figures" if several else "panes"
         self._show_texts(record)
@@ -163,8 +164,7 @@ class ComparisonView(Vertical):
             self._pane_of(setting).show(_title(setting), record.outcome(self._prompt, place))
 
     def _show_verdict(self, record: Record) -> None:
-        """Show the verdict of the best setting."""
-        place = max(record.drafting, key=lambda place: record.comparison(place).ratio)
+        place = record.drafting[self._setting]
         one, (gain, sure) = record.comparison(place), headline(record, place)
         which = f"{record.settings[place].label}: " if len(record.drafting) > 1 else ""
         self._race.show(one, which, gain, sure)

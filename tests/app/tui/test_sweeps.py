@@ -71,6 +71,19 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         assert store.last_speeds() == {}
 
 
+async def test_the_texts_of_a_sweep_begin_with_the_setting_of_the_verdict_above_them(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24), asked="hello") as chat:
+        _, record = await compared(chat, "/sweep length=1-2 repeats=1")
+        slow = record.outcome(0, record.drafting[0])
+        runs = tuple(replace(run, tokens_per_second=run.tokens_per_second / 2) for run in slow.runs)
+        outcomes = tuple(replace(one, runs=runs) if one is slow else one for one in record.outcomes)
+        await chat.push(CompareScreen(record=replace(record, outcomes=outcomes)))
+        await chat.shows("2 tokens: 2.00x faster")
+        await chat.shows("With drafting: 2 tokens", by="v")
+
+
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
