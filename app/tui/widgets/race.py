@@ -120,6 +120,6 @@ class Race(Horizontal):
         style = GOOD if won else BAD
         self._ratio.update(f"{one.ratio:.2f}x")
         self._ratio.set_class(won, "-won")
-        headline = (f"{one.ratio:.2f}x {gain}", f"bold {style}")
+        headline = (f"{one.ratio:.2f}x{'' if one.won else ':'} {gain}", f"bold {style}")
         self._words.update(Content.assemble(which, headline, "\n", (sure, "$text-muted")))
         self.bars.show(one.plain_tps, one.drafted_tps, style)

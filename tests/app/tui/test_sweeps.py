@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.compare import store
+from app.compare.record import Outcome
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
@@ -76,12 +77,20 @@ async def test_the_texts_of_a_sweep_begin_with_the_setting_of_the_verdict_above_
 ) -> None:
     async with open_chat(size=(80, 24), asked="hello") as chat:
         _, record = await compared(chat, "/sweep length=1-2 repeats=1")
-        slow = record.outcome(0, record.drafting[0])
-        runs = tuple(replace(run, tokens_per_second=run.tokens_per_second / 2) for run in slow.runs)
-        outcomes = tuple(replace(one, runs=runs) if one is slow else one for one in record.outcomes)
-        await chat.push(CompareScreen(record=replace(record, outcomes=outcomes)))
-        await chat.shows("2 tokens: 2.00x faster")
-        await chat.shows("With drafting: 2 tokens", by="v")
+        one, two = (record.outcome(0, place) for place in record.drafting)
+
+        def slowed(outcome: Outcome, times: int) -> Outcome:
+            runs = [replace(run, tokens_per_second=run.tokens_per_second / times) for run in outcome.runs]
+            return replace(outcome, runs=tuple(runs))
+
+        for slow, other, words in (
+            (slowed(one, 2), two, "2 tokens: 2.00x faster"),
+            (slowed(one, 8), slowed(two, 4), "2 tokens: 0.50x: slower"),
+        ):
+            plain = record.outcome(0, 0)
+            await chat.push(CompareScreen(record=replace(record, outcomes=(plain, slow, other))))
+            await chat.shows(words)
+            await chat.shows("With drafting: 2 tokens", by="v")
 
 
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
