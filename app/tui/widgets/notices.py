@@ -66,6 +66,8 @@ def make_room(app: App[Any], newest: Notification) -> None:
         room -= max(len(old.message), LEAST_ROOM)
         if room < 0 or old.message == newest.message:
             app._unnotify(old)
+    # One that is still being made stays in view, as at the start: Textual finds made ones only.
+    app.call_after_refresh(app._refresh_notifications)
 
 
 def copy(app: App[Any], text: str) -> None:

@@ -68,6 +68,15 @@ async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(o
         assert "A warning." in chat.screen
 
 
+async def test_in_a_low_terminal_the_last_of_two_toasts_at_the_start_is_shown_alone(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text("theme = 'none'\n")
+    async with open_chat((40, 12), toasts=True, is_kept=False) as chat:
+        await chat.noticed("This chat is not kept", 'theme is "none"')
+        await chat.until(lambda: "Its default is used." in chat.screen and "not kept:" not in chat.screen)
+
+
 async def test_a_question_over_a_list_shows_no_toast_a_second_time(open_chat: OpenChat) -> None:
     async with open_chat((80, 24), toasts=True) as chat:
         chat.app.chat.view.note("A warning.", "warning")
