@@ -33,4 +33,5 @@ class NoticesScreen(Panel):
             yield Static(Content("Nothing was said yet."))
 
     def on_mount(self) -> None:
+        self.app.clear_notifications()  # they would lie over the list, which has them
         self.query_one("#panel").scroll_end(animate=False)

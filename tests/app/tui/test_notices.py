@@ -11,6 +11,7 @@ from app.history.store import History
 from app.tui.app import ChatApp
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.notices import NoticesScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.notices import (
@@ -66,6 +67,15 @@ async def test_no_toast_but_a_warning_lies_over_the_screen_that_is_opened_next(o
         await chat.reached(PairsScreen, by="f2")
         await chat.pilot.pause()
         assert "A warning." in chat.screen
+
+
+async def test_no_toast_lies_over_the_list_of_notices(open_chat: OpenChat) -> None:
+    async with open_chat((80, 24), toasts=True) as chat:
+        chat.app.chat.view.note("The disk is full. " * 5, "error")
+        await chat.shows("The disk is full.")
+        await chat.reached(NoticesScreen, by="/notices")
+        await chat.until(lambda: not [*chat.app._notifications])
+        await chat.shows("The disk is full.")
 
 
 async def test_in_a_low_terminal_the_last_of_two_toasts_at_the_start_is_shown_alone(
