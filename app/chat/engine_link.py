@@ -146,6 +146,8 @@ class EngineLink:
                 self._die(describe_death(event))
             case Loaded() | LoadFailed() if self._loads > 1:
                 self._loads -= 1  # another pair was chosen meanwhile
+            case Tuning() | TuningEnded() if self._loads:
+                pass  # of the pair before
             case _:
                 self.indexing = event.text if isinstance(event, Indexing) else ""
                 if isinstance(event, Loaded | LoadFailed):

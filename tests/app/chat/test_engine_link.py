@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from app.chat.engine_link import EngineLink
+from app.chat.engine_link import EngineLink, PairLoading
 from app.engine.events import PairInfo
-from app.engine.protocol import Load, Loaded, LoadFailed, SkipTuning, Tuning
+from app.engine.protocol import Load, Loaded, LoadFailed, SkipTuning, Tuning, TuningEnded
 from models.pairs.catalogue import find
 
 
@@ -41,6 +41,20 @@ def test_measuring_is_over_for_the_person_who_skips_it_and_the_next_stop_stops_t
     link.skip_tuning()
     link.skip_tuning()
     assert link.tuning is None and client.sent == [SkipTuning()]
+
+
+def test_what_was_measured_with_the_pair_before_is_not_told_of_the_one_that_loads() -> None:
+    client: Any = Client()
+    link = EngineLink(client, find("builtin").spec)
+    client.events = [loaded("builtin"), Tuning(1, 47)]
+    link.pump()
+    told: list[Any] = []
+    link.listener = told.append
+    link.skip_tuning()
+    link.use(find("smollm2-135m").spec)
+    client.events = [Tuning(2, 47), TuningEnded(skipped=True), loaded("smollm2-135m"), Tuning(1, 43)]
+    link.pump()
+    assert told == [PairLoading(), loaded("smollm2-135m"), Tuning(1, 43)]
 
 
 def test_of_two_pairs_that_load_only_the_last_one_counts() -> None:
