@@ -9,8 +9,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from app.compare import store
 from app.compare.collector import RunCollector
@@ -217,7 +215,9 @@ def test_the_lines_of_a_plot_begin_with_plain_decoding() -> None:
 def test_no_word_of_a_picture_is_cut_off_at_its_edges(
     settings: tuple[Setting, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[Figure] = []
+    from matplotlib.text import Text  # every worker of pytest would import it
+
+    drawn: list[Any] = []
     monkeypatch.setattr("app.compare.plots.write_picture", lambda figure, file: drawn.append(figure))
     facts = FACTS | {
         "pair": FACTS["pair"] | {"name": "a-pair-with-a-long-name"},
