@@ -55,7 +55,7 @@ async def test_leaving_unsaved_messages_asks_and_writes_a_file(open_chat: OpenCh
         await opened.press("ctrl+n")
         await opened.ask("second chat")
         await opened.reached(QuestionScreen, by="ctrl+q")
-        await opened.shows("4 messages could not be saved in", "What is missing is written")
+        await opened.shows("4 messages could not be saved in", "missing")
         await opened.back_in_chat(by="escape")
         assert [file.name for file in tmp_path.glob("*.md")] == ["second-chat.md"]
         await opened.reached(QuestionScreen, by="ctrl+q")
