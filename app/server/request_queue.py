@@ -95,9 +95,12 @@ class RequestQueue:
         self._at_once = at_once
 
     def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
-        """Append all requests to the queue; Problem if it has no room for them."""
-        if len(self.waiting) + len(requests) > MOST_WAITING + self._free:
-            message = f"{len(self.waiting)} requests are waiting already. Ask again later."
+        """Append all requests to the queue; Problem if it has no room for them. Token counts take room too:
+        the engine reads one text at a time.
+        """
+        present = len(self.waiting) + len(self.running)
+        if present + len(requests) > MOST_WAITING + self._at_once:
+            message = f"{present} requests wait or are being answered. Ask again later."
             raise Problem(429, message, code="queue_full", retry_seconds=RETRY_SECONDS)
         joined = [QueuedRequest(self, request) for request in requests]
         self.waiting += joined

@@ -13,7 +13,7 @@ from app.chat.engine_link import EngineLink
 from app.engine.protocol import Answer
 from app.server.metrics import Metrics
 from app.server.problem import Problem
-from app.server.request_queue import RequestQueue
+from app.server.request_queue import MOST_WAITING, RequestQueue
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
@@ -129,6 +129,17 @@ async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer()
     for counts in (True, False, True):
         queue.join([Answer(0, "hello", Options(), counts=counts)])
     assert [each.counts for each in sent] == [True, False, True] and not queue.waiting
+
+
+async def test_requests_that_only_count_tokens_have_a_limit_too() -> None:
+    """256 connections' texts of 8 MB were with the engine at once."""
+    link: Any = SimpleNamespace(send=lambda *_: 0, pump=lambda: None)
+    queue, counting = RequestQueue(link, print, at_once=2), Answer(0, "hello", Options(), counts=True)
+    queue.join([counting] * (MOST_WAITING + 1))
+    queue.join([Answer(0, "hello", Options())])
+    with pytest.raises(Problem, match=f"{MOST_WAITING + 2} requests") as told:
+        queue.join([counting])
+    assert told.value.status == 429
 
 
 def test_an_engine_that_fails_is_not_asked_again_by_itself(scripted_server: RunningServer) -> None:
