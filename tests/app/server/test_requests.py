@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from starlette.requests import Request
 
-from app.server.body import Body
+from app.server.body import MOST_VALUES, Body, read_body
 from app.server.chat_completions import ChatRequest
 from app.server.completions import CompletionRequest
 from app.server.conversation import Function, called, conversation, described
 from app.server.events import AnswerRequest
 from app.server.messages import MessagesRequest
+from app.server.problem import Problem
 from app.server.responses import ResponsesRequest
 from app.server.sampling import MOST_TOKENS, Draft, Sampling
 from mlx_spec.types import Options
@@ -132,6 +134,25 @@ def test_the_messages_and_tools_of_a_request_are_limited(kind: type[Body], name:
     for more in ({name: [ASKED] * 10_001}, {"tools": [tool] * 257}):
         with pytest.raises(ValidationError):
             kind.model_validate(most | more)
+
+
+async def read(sent: bytes, kind: type[Body]) -> Body:
+    async def receive() -> Any:
+        return {"type": "http.request", "body": sent}
+
+    return await read_body(Request({"type": "http"}, receive), kind)
+
+
+async def test_a_body_of_too_many_small_values_is_refused_before_they_are_read() -> None:
+    """Eight megabytes of them kept all streams waiting for seconds."""
+    for value in ("[]", "{}", '""', '[{"\\\\":1}]'):
+        sent = f'{{"prompt": [{",".join([value] * (MOST_VALUES + 1))}]}}'.encode()
+        with pytest.raises(Problem, match="200,000 texts") as refused:
+            await read(sent, CompletionRequest)
+        assert refused.value.status == 413
+    text = '[{"\\\\' * MOST_VALUES
+    sent = json.dumps({"prompt": text, "stop": ["a"] * 16}).encode()
+    assert await read(sent, CompletionRequest) == CompletionRequest(prompt=text, stop=["a"] * 16)
 
 
 WRONG = [{}] * 1000
