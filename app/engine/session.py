@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
+from queue import PriorityQueue
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,6 +46,9 @@ LOOK_SECONDS = 0.002
 """How long each round of other answers waits for a text that is being tokenized. Hundreds may be."""
 _ONE_READS = threading.Lock()
 """How a tokenizer reads special tokens is a setting of it, changed for each text."""
+_unread: "PriorityQueue[tuple[int, int, Future[_Read], Callable[[], _Read]]]" = PriorityQueue()
+"""Requests not tokenized yet, the shortest first: their lengths, order, and how to read them."""
+_order = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +63,22 @@ class _Read:
     turn: Turn
 
 
-def _beside(read: Callable[[], _Read]) -> "Future[_Read]":
+def _beside(length: int, read: Callable[[], _Read]) -> "Future[_Read]":
     """Read on a thread of its own, which the program does not wait for when it ends."""
     reading: Future[_Read] = Future()
-
-    def run() -> None:
-        with _ONE_READS:
-            if reading.set_running_or_notify_cancel():
-                try:
-                    reading.set_result(read())
-                except BaseException as error:
-                    reading.set_exception(error)
-
-    threading.Thread(target=run, name="prompt", daemon=True).start()
+    _unread.put((length, next(_order), reading, read))
+    threading.Thread(target=_read_shortest, name="prompt", daemon=True).start()
     return reading
+
+
+def _read_shortest() -> None:
+    with _ONE_READS:
+        _, _, reading, read = _unread.get()
+        if reading.set_running_or_notify_cancel():
+            try:
+                reading.set_result(read())
+            except BaseException as error:
+                reading.set_exception(error)
 
 
 class Session:
@@ -108,7 +115,7 @@ class Session:
         Args:
             cancelled: called during prefill and after every round; the text so far stays.
         """
-        reading = _beside(lambda: self._read(request, cancelled))
+        reading = _beside(len(repr(request)), lambda: self._read(request, cancelled))
         try:
             while wait([reading], LOOK_SECONDS).not_done:
                 if cancelled():

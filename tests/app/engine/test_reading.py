@@ -30,9 +30,11 @@ class HeldTokenizer(ByteTokenizer):
 
     def __init__(self) -> None:
         self.may = threading.Event()
+        self.read: list[str] = []
 
     def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
         self.may.wait(10)
+        self.read.append(messages[-1]["content"])
         return super().apply_chat_template(messages, add_generation_prompt)
 
 
@@ -51,6 +53,23 @@ def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized
     tokenizer.may.set()
     *_, ended = reading
     assert isinstance(ended, TurnEnded) and ended.text == "ok"
+
+
+def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each waited for all texts of megabytes that others had sent before it, ten seconds a piece."""
+    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
+    tokenizer = HeldTokenizer()
+    session, _ = scripted_session("ok", tokenizer=tokenizer)
+    said = [("x" * letters) for letters in (1, 1000, 100, 10)]
+    asked = [Answer(0, ({"role": "user", "content": text},), Options(), counts=True) for text in said]
+    answers = [session.answer(each) for each in asked]
+    assert [next(answer) for answer in answers] == [None] * 4
+    tokenizer.may.set()
+    counted = [[*answer][-1] for answer in answers]
+    assert all(isinstance(ended, TurnEnded) for ended in counted)
+    assert tokenizer.read == sorted(said, key=len)
 
 
 def long_history(turns: int, last: str = "last") -> list[Message]:
