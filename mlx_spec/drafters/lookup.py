@@ -94,7 +94,7 @@ class LookupDrafter(Drafter):
             if copier:
                 known.remove(copier)
             copier = copier or Copier(given)
-            copier.read(text)
+            copier.index(text)
             self._copiers.append(copier)
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
@@ -117,24 +117,33 @@ class Copier:
     def __init__(self, documents: Texts):
         self._documents = documents
         self._automaton = SuffixAutomaton()
-        self._indexed: list[int] = []
         for number, document in enumerate(documents):
             for token in (*document, -1 - number):  # a border that matches nothing
                 self._automaton.extend(token)
+        self._begin = len(self._automaton.tokens)
+
+    @property
+    def _indexed(self) -> int:
+        """How many tokens of the text."""
+        return len(self._automaton.tokens) - self._begin
 
     def continues(self, tokens: Sequence[int], documents: Texts) -> bool:
-        """Whether `tokens` begin with all that was read, beside the same documents."""
-        read = len(self._indexed)
-        return 0 < read and list(tokens[:read]) == self._indexed and self._documents == documents
+        """Whether `tokens` begin with all that was indexed, beside the same documents."""
+        same = self._automaton.tokens[self._begin :] == list(tokens[: self._indexed])
+        return self._indexed > 0 and same and self._documents == documents
+
+    def index(self, tokens: Sequence[int]) -> None:
+        """Index the new tokens: of a prompt, while others wait."""
+        for token in tokens[self._indexed :]:
+            self._automaton.extend(token)
 
     def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
         """Index the new tokens. Returns whether a copy of one token would have predicted each."""
         shadows: list[tuple[Candidate, list[bool]]] = []
-        for token in tokens[len(self._indexed) :]:
+        for token in tokens[self._indexed :]:
             if candidate := self.candidate():
                 shadows += [(candidate, [guess == token]) for guess in self.copy(1)]
             self._automaton.extend(token)
-            self._indexed.append(token)
         return shadows
 
     def candidate(self) -> Candidate | None:

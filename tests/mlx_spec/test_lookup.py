@@ -6,7 +6,7 @@ import pytest
 
 from mlx_spec import Options
 from mlx_spec.arrays import Length
-from mlx_spec.drafters.lookup import LookupDrafter, SuffixAutomaton
+from mlx_spec.drafters.lookup import Copier, LookupDrafter, SuffixAutomaton
 from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, text, tiny_llama, tokens
 
@@ -95,6 +95,12 @@ def test_a_document_makes_its_copy_cheap():
     options = Options(max_tokens=60, drafter="lookup", draft_length=5)
     rounds = list(engine.generate(ids, options, documents=[ids + out]))
     assert tokens(rounds) == out and len(rounds) < 22
+
+
+def test_a_prompt_is_indexed_without_trying_to_predict_each_token(monkeypatch):
+    """It took twice as long, while all other texts waited."""
+    monkeypatch.setattr(Copier, "copy", lambda copier, length: pytest.fail("it copied"))
+    LookupDrafter().begin([[1, 2, 3] * 8], [[]])
 
 
 @pytest.mark.parametrize("calls", [5, 45], ids=["while the prompt is read", "between two rounds"])
