@@ -13,6 +13,7 @@ from app.engine.protocol import Answer, AnswerFailed
 from app.engine.server_client import LINE, PAIR
 from app.server.answering import KEEP_ALIVE_SECONDS, AnswerStream
 from app.server.body import Body, read_body
+from app.server.openai import MOST_PREDICTED
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.service import service
@@ -43,9 +44,17 @@ async def answer(request: Request) -> Response:
     served, body = service(request), await read_body(request, AnswerRequest)
     if body.pair not in (None, served.name):
         raise Problem(409, f"The server has {served.name} now, not {body.pair}. Open the chat again.")
-    asked = served.queue.join([body.answer])
+    asked = served.queue.join([_as_chats_ask(body.answer)])
     served.calls[body.call] = asked[0]
     return AnswerStream(asked, _lines(request, asked[0]))
+
+
+def _as_chats_ask(given: Answer) -> Answer:
+    """Without fields that chats do not set: nothing checks them. Documents are in the prompt too, and other
+    answers wait while they are indexed.
+    """
+    fit = sum(map(len, given.documents)) <= MOST_PREDICTED
+    return Answer(0, given.prompt, given.options, given.documents if fit else (), given.begun)
 
 
 async def cancel(request: Request) -> Response:

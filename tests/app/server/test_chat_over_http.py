@@ -4,7 +4,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 
@@ -119,6 +121,27 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_or_waits(
     ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
     assert ends[1].finish_reason == ends[2].finish_reason == "cancelled"
     assert ends[1].text.startswith("The target") and ends[2].text == ""
+
+
+def test_a_chats_long_attachments_are_only_in_its_prompt(client: ServerClient) -> None:
+    """Indexed, eight megabytes of them kept all streams waiting for nine seconds."""
+    for documents, kept in ((("x" * 100_000,), 1), (("x" * 50_000, "x" * 50_001), 0)):
+        client.send(replace(ask(kept, "echo"), documents=documents))
+        *_, last = until_last(client, kept)
+        assert isinstance(last, Answered) and isinstance(last.event, TurnEnded)
+        assert f"|{kept} documents|" in last.event.text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"counts": True}, {"likeliest": 10**30}], ids=lambda fields: next(iter(fields))
+)
+def test_what_no_chat_sets_cannot_end_the_answers_of_others(
+    fields: dict[str, Any], tiny_server: RunningServer
+) -> None:
+    answer = {"id": 0, "prompt": "abc", "options": {"max_tokens": 4}, **fields}
+    lines = tiny_server.ask("/mlx-spec/answer", {"answer": answer, "call": "1"}).body.splitlines()
+    last = LINE.validate_json(lines[-1])
+    assert isinstance(last, TurnEnded) and last.stats.tokens == 4
 
 
 def test_failures_there_are_told_here(client: ServerClient) -> None:
