@@ -42,15 +42,16 @@ def command(
     check_place("OUT", plain_file(str(answers)))
     with open_answers(answers, {request.custom_id for request in asked}) as written:
         left = [request for request in asked if request.custom_id not in written.answered]
+        total = counted(len(asked), "request")
         if len(left) < len(asked):
-            talk(f"Already answered: {len(asked) - len(left)} of {counted(len(asked), 'request')}.")
+            talk(f"Already answered: {len(asked) - len(left):,} of {total}.")
         if not left:
             return exit_codes.DONE
         try:
             outcome = asyncio.run(answer_all(spec, options, left, written, at_once))
         except KeyboardInterrupt:
             done = sum(request.custom_id in written.answered for request in asked)
-            talk(f"Stopped at {done} of {len(asked)}. The same command goes on from there.")
+            talk(f"Stopped at {done:,} of {total}. The same command goes on from there.")
             return exit_codes.INTERRUPTED
     refused = f" {answers} says why." if outcome.refused else ""
     talk(f"{outcome.text}.{refused}")

@@ -43,9 +43,9 @@ class Outcome:
     @property
     def text(self) -> str:
         seconds = time.monotonic() - self.begun
-        parts = [f"{self.done} of {counted(self.total, 'request')}"]
+        parts = [f"{self.done:,} of {counted(self.total, 'request')}"]
         if self.refused:
-            parts.append(f"{self.refused} refused")
+            parts.append(f"{self.refused:,} refused")
         if self.done:
             parts.append(f"{self.tokens / seconds:.1f} tokens/s")
             if self.done < self.total:

@@ -85,6 +85,8 @@ def test_progress_has_a_speed_and_the_time_left_once_a_request_is_done(
     assert begun.text == "0 of 4 requests"
     assert replace(begun, done=1, tokens=30).text == "1 of 4 requests, 2.0 tokens/s, about 45 s left"
     assert replace(begun, done=4, refused=4).text == "4 of 4 requests, 4 refused, 0.0 tokens/s"
+    many = replace(begun, total=2000, done=2000, refused=1999, tokens=30)
+    assert many.text == "2,000 of 2,000 requests, 1,999 refused, 2.0 tokens/s"
 
 
 @pytest.mark.usefixtures("threaded")
@@ -127,7 +129,7 @@ def test_a_stop_counts_the_answers_to_this_file_only(tmp_path: Path, run: Cli) -
 
     threading.Thread(target=stop, daemon=True).start()
     err = run("batch", given, out, "--at-once", 2, code=130).err
-    assert "Stopped at 1 of 3." in err and "Already answered" not in err
+    assert "Stopped at 1 of 3 requests." in err and "Already answered" not in err
     assert set(answers(out)) == {"r1", "r2", "r7", "r8"}
 
 
