@@ -73,7 +73,7 @@ def check_address(headers: Headers, names: Collection[str], origins: Collection[
 
 def check_key(headers: Headers, key: str) -> None:
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    given = token.strip(" ") if scheme.lower() == "bearer" else headers.get("x-api-key", "")
     if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
         how = "`Authorization: Bearer KEY`; mlx-spec chat reads it from MLX_SPEC_API_KEY"
         raise Problem(401, f"The API key is missing or wrong. Send it as {how}.", code="invalid_api_key")

@@ -51,6 +51,12 @@ async def test_what_just_reaches_a_limit_is_accepted() -> None:
     gate.check_size(MOST_BODY_BYTES)
 
 
+@pytest.mark.parametrize("key", ["voilà", "СЕРВЕР", "успех"])
+def test_a_keys_last_letter_is_no_blank(key: str) -> None:
+    """Their last bytes are blanks in Latin-1, as which headers are read."""
+    check_key(Headers(raw=[(b"authorization", b"Bearer  " + key.encode() + b" ")]), key)
+
+
 def test_a_key_that_is_no_utf_8_is_sent_and_compared_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[dict[bytes, bytes]] = []
     monkeypatch.setattr("httpx2.Client", lambda **given: sent.append(given["headers"]))
