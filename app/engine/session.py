@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS = 0.002
-"""How long each round of other answers waits for a text that is being tokenized. Hundreds may be."""
+"""How long each round of other answers waits for the text that is being tokenized."""
 _ONE_READS = threading.Lock()
 """How a tokenizer reads special tokens is a setting of it, changed for each text."""
 _unread: "PriorityQueue[tuple[int, int, Future[_Read], Callable[[], _Read]]]" = PriorityQueue()
@@ -116,11 +116,13 @@ class Session:
             cancelled: called during prefill and after every round; the text so far stays.
         """
         reading = _beside(len(repr(request)), lambda: self._read(request, cancelled))
+        look = LOOK_SECONDS
         try:
-            while wait([reading], LOOK_SECONDS).not_done:
+            while wait([reading], look).not_done:
                 if cancelled():
                     raise CancelledWhileReading
                 yield None
+                look = LOOK_SECONDS if reading.running() else 0
             read = reading.result()
         except CancelledWhileReading:
             yield TurnEnded("", (), "cancelled", request.options.seed, summarise(()))

@@ -1,6 +1,7 @@
 """A session reads a conversation: turns that do not fit are left out, and nobody else waits for it."""
 
 import threading
+from concurrent.futures import wait
 from typing import Any
 
 import pytest
@@ -29,10 +30,11 @@ class HeldTokenizer(ByteTokenizer):
     """Reads a conversation only once it may, as it takes seconds for a text of megabytes."""
 
     def __init__(self) -> None:
-        self.may = threading.Event()
+        self.may, self.begun = threading.Event(), threading.Event()
         self.read: list[str] = []
 
     def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
+        self.begun.set()
         self.may.wait(10)
         self.read.append(messages[-1]["content"])
         return super().apply_chat_template(messages, add_generation_prompt)
@@ -70,6 +72,22 @@ def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
     counted = [[*answer][-1] for answer in answers]
     assert all(isinstance(ended, TurnEnded) for ended in counted)
     assert tokenizer.read == sorted(said, key=len)
+
+
+def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 60 of them each round took ten times as long."""
+    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
+    tokenizer, seconds = HeldTokenizer(), list[float]()
+    session, _ = scripted_session("ok", tokenizer=tokenizer)
+    first, second = (session.answer(Answer(0, USER, Options(), counts=True)) for _ in range(2))
+    while not tokenizer.begun.is_set():
+        next(first)
+    monkeypatch.setattr("app.engine.session.wait", lambda _, look: seconds.append(look) or wait(_, look))
+    for answer in (first, second, second, first, second):
+        next(answer)
+    assert seconds == [0.001, 0.001, 0, 0.001, 0]
+    tokenizer.may.set()
+    assert all(isinstance([*answer][-1], TurnEnded) for answer in (first, second))
 
 
 def long_history(turns: int, last: str = "last") -> list[Message]:
