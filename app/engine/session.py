@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count
-from queue import PriorityQueue
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,9 +44,6 @@ LOOK_SECONDS = 0.002
 """How long each round of other answers waits for the text that is being tokenized."""
 _ONE_READS = threading.Lock()
 """How a tokenizer reads special tokens is a setting of it, changed for each text."""
-_unread: "PriorityQueue[tuple[int, int, Future[_Read], Callable[[], _Read]]]" = PriorityQueue()
-"""Requests not tokenized yet, the shortest first: their lengths, order, and how to read them."""
-_order = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +58,37 @@ class _Read:
     turn: Turn
 
 
-def _beside(length: int, read: Callable[[], _Read]) -> "Future[_Read]":
-    """Read on a thread of its own, which the program does not wait for when it ends."""
-    reading: Future[_Read] = Future()
-    _unread.put((length, next(_order), reading, read))
-    threading.Thread(target=_read_shortest, name="prompt", daemon=True).start()
-    return reading
+class _Reading(Future[_Read]):
+    """A request that is tokenized on another thread, the shortest first. The program ends without waiting.
 
+    Args:
+        length: of the request, in about characters.
+    """
 
-def _read_shortest() -> None:
-    with _ONE_READS:
-        _, _, reading, read = _unread.get()
-        if reading.set_running_or_notify_cancel():
-            try:
-                reading.set_result(read())
-            except BaseException as error:
-                reading.set_exception(error)
+    present: "list[_Reading]" = []
+    """Only the session's thread changes it."""
+
+    def __init__(self, length: int, read: Callable[[], _Read]) -> None:
+        super().__init__()
+        self._length, self._read = length, read
+        self.present.append(self)
+        threading.Thread(target=self._read_shortest, name="prompt", daemon=True).start()
+
+    def leave(self) -> None:
+        """Do not read it any more; while it waits for another to be read, it would keep its text."""
+        self.cancel()
+        self.present.remove(self)
+
+    @classmethod
+    def _read_shortest(cls) -> None:
+        with _ONE_READS:
+            waiting = (each for each in list(cls.present) if not each.done())
+            shortest = min(waiting, key=lambda each: each._length, default=None)
+            if shortest and shortest.set_running_or_notify_cancel():
+                try:
+                    shortest.set_result(shortest._read())
+                except BaseException as error:
+                    shortest.set_exception(error)
 
 
 class Session:
@@ -115,7 +125,7 @@ class Session:
         Args:
             cancelled: called during prefill and after every round; the text so far stays.
         """
-        reading = _beside(len(repr(request)), lambda: self._read(request, cancelled))
+        reading = _Reading(len(repr(request)), lambda: self._read(request, cancelled))
         look = LOOK_SECONDS
         try:
             while wait([reading], look).not_done:
@@ -128,7 +138,7 @@ class Session:
             yield TurnEnded("", (), "cancelled", request.options.seed, summarise(()))
             return
         finally:
-            reading.cancel()
+            reading.leave()
         if request.counts:
             stats = summarise((), prompt_tokens=len(read.ids))
             yield TurnEnded("", (), "length", request.options.seed, stats)

@@ -1,6 +1,8 @@
 """A session reads a conversation: turns that do not fit are left out, and nobody else waits for it."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import wait
 from typing import Any
 
@@ -88,6 +90,30 @@ def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(monkeypatch: pyt
     assert seconds == [0.001, 0.001, 0, 0.001, 0]
     tokenizer.may.set()
     assert all(isinstance([*answer][-1], TurnEnded) for answer in (first, second))
+
+
+def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Clients that sent megabytes and left, again and again, filled the memory for ten seconds."""
+    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
+    tokenizer = HeldTokenizer()
+    session, _ = scripted_session("ok", tokenizer=tokenizer)
+    first = session.answer(Answer(0, USER, Options(), counts=True))
+    while not tokenizer.begun.is_set():
+        next(first)
+
+    def left() -> bool:
+        return True
+
+    asked = weakref.ref(left)
+    (ended,) = session.answer(Answer(1, USER, Options()), left)
+    assert isinstance(ended, TurnEnded) and ended.finish_reason == "cancelled"
+    del left
+    gc.collect()
+    assert asked() is None, "something holds the request"
+    tokenizer.may.set()
+    assert isinstance([*first][-1], TurnEnded)
 
 
 def long_history(turns: int, last: str = "last") -> list[Message]:
