@@ -2,10 +2,9 @@
 tokenizing.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import cache
 from sys import maxsize
@@ -28,6 +27,7 @@ from app.engine.events import (
 from app.engine.fill_in import fill_in_ids, fill_in_stops
 from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
+from app.engine.tokenizing import Tokenizing
 from app.engine.turn import Turn
 from app.shell.machine import device_name, versions
 from app.shell.runtime import blas
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.002
 """How long each round of other answers waits for the text that is being tokenized."""
-_ONE_READS = threading.Lock()
-"""How a tokenizer reads special tokens is a setting of it, changed for each text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +54,6 @@ class _Read:
     options: Options
     documents: list[list[int]]
     turn: Turn
-
-
-class _Reading(Future[_Read]):
-    """A request that is tokenized on another thread, the shortest first. The program ends without waiting.
-
-    Args:
-        length: of the request, in about characters.
-    """
-
-    present: "list[_Reading]" = []
-    """Only the session's thread changes it."""
-
-    def __init__(self, length: int, read: Callable[[], _Read]) -> None:
-        super().__init__()
-        self._length, self._read = length, read
-        self.present.append(self)
-        threading.Thread(target=self._read_shortest, name="prompt", daemon=True).start()
-
-    def leave(self) -> None:
-        """Do not read it any more; while it waits for another to be read, it would keep its text."""
-        self.cancel()
-        self.present.remove(self)
-
-    @classmethod
-    def _read_shortest(cls) -> None:
-        with _ONE_READS:
-            waiting = (each for each in list(cls.present) if not each.done())
-            shortest = min(waiting, key=lambda each: each._length, default=None)
-            if shortest and shortest.set_running_or_notify_cancel():
-                try:
-                    shortest.set_result(shortest._read())
-                except BaseException as error:
-                    shortest.set_exception(error)
 
 
 class Session:
@@ -125,7 +90,7 @@ class Session:
         Args:
             cancelled: called during prefill and after every round; the text so far stays.
         """
-        reading = _Reading(len(repr(request)), lambda: self._read(request, cancelled))
+        reading = Tokenizing(len(repr(request)), lambda: self._read(request, cancelled))
         look = LOOK_SECONDS
         try:
             while wait([reading], look).not_done:
