@@ -143,6 +143,7 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._window.stop < last or len(self._window) > KEPT:
             self._show(max(0, last - BATCH), last, hold=False)
         if self._ids:
+            self._top = None
             self.anchor()
 
     def action_select(self, direction: int) -> None:

@@ -96,6 +96,23 @@ async def test_the_lines_being_read_stay_in_view_when_an_answer_grows_and_the_te
             await opened.until(lambda: top() == read)
 
 
+async def test_an_edited_prompt_is_followed_at_another_width_too(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        for _ in range(2):
+            await opened.ask("echo " + "word " * 130)
+        await opened.until(lambda: not view.is_vertical_scroll_end, by=("tab", "up", "up"))
+        await opened.until(lambda: opened.app.state.editing is not None, by=("down", "e"))
+        await opened.type("hold")
+        await opened.until(lambda: bool(opened.growing) and view.is_vertical_scroll_end)
+        await opened.pilot.pause()
+        await opened.pilot.resize_terminal(40, 12)
+        await opened.until(lambda: abs(view.size.width - 40) <= 2)
+        await opened.pilot.pause()
+        await opened.pilot.pause()
+        assert view.is_vertical_scroll_end
+
+
 async def test_a_short_chat_opened_at_a_message_is_in_view_and_stays_there(open_chat: OpenChat) -> None:
     async with open_chat(size=(60, 24)) as opened:
         view = opened.app.chat.transcript
