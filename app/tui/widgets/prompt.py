@@ -115,7 +115,7 @@ class Prompt(Vertical):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._choose()
+        self._choose(runs=True)
 
     async def _offer_completions(self) -> None:
         typed = self._typed_path
@@ -184,7 +184,7 @@ class Prompt(Vertical):
                 self.menu.offer(())
                 return False
             case "enter" | "tab":
-                self._choose()
+                self._choose(runs=key == "enter")
             case _:
                 return False
         return True
@@ -199,16 +199,19 @@ class Prompt(Vertical):
             self._files.show(*found.attachments)
             self.fill(found.text)
 
-    def _choose(self) -> None:
+    def _choose(self, *, runs: bool) -> None:
+        """Complete what was typed; a whole command `runs` at once."""
         choice = self.menu.chosen
         self.menu.offer(())
         if isinstance(choice, str) and self._typed_path is None:
             self.fill(choice)
         elif isinstance(choice, str):
             self._complete(choice)
-        elif choice is not None:
+        elif choice is not None and runs:
             self.area.clear()
             self.post_message(CommandChosen(choice))
+        elif choice is not None:
+            self.fill(f"/{choice.name} ")
 
     def _complete(self, path: str) -> None:
         """Complete the typed path; after a folder, its files are offered next."""

@@ -122,6 +122,8 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.has("/draft ", by="enter")
         await chat.until(lambda: not chat.app.state.settings.drafting, by=("o", "f", "f", "enter"))
         assert not menu.is_open
+        await chat.has("/sweep ", by=("slash", *"sw", "tab"))  # Enter would run it, Tab completes it
+        await chat.noticed("'9' is nothing to sweep.", by=("9", "enter"))
         chat.press_at_once("slash", *"length", "space", "3", "enter")
         await chat.noticed("ength is 3")
         await chat.until(lambda: chat.app.state.settings.options.draft_length is None, by="/length auto")
