@@ -109,7 +109,8 @@ the chat at the message that was found."""
         self._with_chosen(lambda row: self._do(partial(self.app.saved.delete, row.chat)))
 
     def action_undo(self) -> None:
-        self._do(self.app.saved.undo)
+        back = self.app.saved.deleted[-1].id if self.app.saved.deleted else None
+        self._do(self.app.saved.undo, choose=back)
 
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
         self._with_chosen(lambda row: self._do(partial(self.app.saved.export, row.chat, kind)))
@@ -165,18 +166,20 @@ the chat at the message that was found."""
         """Ask for the chats again; an answer that comes too late is dropped."""
         self.run_worker(self._load, exclusive=True, group="load")
 
-    def _do(self, work: Callable[[], Awaitable[str]]) -> None:
+    def _do(self, work: Callable[[], Awaitable[str]], *, choose: str | None = None) -> None:
+        """Show what the work returns, then the chats; `choose`: the id of the one to choose among them."""
+
         async def do() -> None:
             self.show_message("")
             try:
                 self.show_message(await work())
             except AppError as error:
                 self.show_message(str(error))
-            await self._load()
+            await self._load(choose)
 
         self.ask_once(do())
 
-    async def _load(self) -> None:
+    async def _load(self, choose: str | None = None) -> None:
         asked = self._text, self.archived
         try:
             rows = await self.app.saved.rows(self._text, archived=self.archived)
@@ -189,11 +192,11 @@ the chat at the message that was found."""
         self.rows = rows if self.words else sorted(rows, key=lambda row: row.chat.changed, reverse=True)
         self._shown = asked
         if not self.was_closed:
-            self._draw()
+            self._draw(choose)
 
-    def _draw(self) -> None:
+    def _draw(self, choose: str | None = None) -> None:
         options = self.query_one(OptionList)
-        chosen, place = self.chosen, options.highlighted or 0
+        chosen, place = self._row(choose) or self.chosen, options.highlighted or 0
         width, time = min(self.app.size.width - FRAME, WIDEST), now()
         group, found = "", list[Option]()
         for row in self.rows:

@@ -123,9 +123,11 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
             seen.append(screen.chosen.chat.id)
             await opened.press("down")
         assert seen == ["today", "yesterday", "week", "month", "old"]
+        deleted = screen.chosen
         opened.press_at_once("d", "d", "d")
         await opened.until(lambda: len(screen.rows) == 4)
-        await opened.until(lambda: len(screen.rows) == 5, by="u")
+        await opened.press("up")
+        await opened.until(lambda: len(screen.rows) == 5 and screen.chosen == deleted, by="u")
         await opened.shows("Nothing was deleted", by="u")
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
