@@ -173,7 +173,9 @@ class ChatApp(Program):
             self.chat.view.note(problem, "warning")
         typed, self._typed_ahead = self._typed_ahead, None
         for event in typed or ():
-            await self.on_event(event)
+            # Until Textual sets the terminal's mode, Enter arrives as a line feed.
+            is_enter = isinstance(event, Key) and event.key == "ctrl+j"
+            await self.on_event(Key("enter", "\r") if is_enter else event)
 
     async def on_unmount(self) -> None:
         self.pulls.end()

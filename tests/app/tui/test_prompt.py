@@ -22,13 +22,14 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
     mount = ChatApp.on_mount
 
     def typed_ahead(app: ChatApp) -> None:
-        for letter in "early":
-            app.post_message(Key(letter, letter))
+        for key in ("h", "i", "ctrl+j", *"early"):  # a line feed: Enter, before the screen is set up
+            app.post_message(Key(key, "\n" if key == "ctrl+j" else key))
         mount(app)
 
     monkeypatch.setattr(ChatApp, "on_mount", typed_ahead)
     async with open_chat() as chat:
-        await chat.until(lambda: chat.area.text == "early")
+        await chat.until(lambda: chat.area.text == "early" and chat.prompts == ["hi"])
+        await chat.answered(1)
         chat.area.clear()
         for character in "👩\u200d👧 می\u200cخواهم":
             chat.area.post_message(Key(_character_to_key(character), character))
@@ -36,8 +37,8 @@ async def test_what_is_typed_and_pasted_stays_whole_grows_the_prompt_and_goes_to
         chat.area.clear()
         await chat.press("a", "ctrl+j", "b", "shift+enter", "c")
         await chat.until(lambda: chat.area.size.height == 3 and chat.area.text == "a\nb\nc")
-        await chat.answered(1, by="enter")
-        assert chat.prompts[0] == "a\nb\nc"
+        await chat.answered(2, by="enter")
+        assert chat.prompts[1] == "a\nb\nc"
         await chat.until(lambda: chat.area.text == "" and chat.area.size.height == 1)
         await chat.pilot.click(Answer)
         await chat.press("x")
