@@ -98,10 +98,10 @@ class KeyLine(Static):
         kept: list[ActiveBinding] = []
         left = self.size.width + 1  # no gap after the last one
         for active in sorted(available, key=lambda active: not _comes_first(str(active.binding.id))):
-            left -= self._text(active, COMPACT).cell_length + 1
-            if left < 0:
-                break
-            kept.append(active)
+            cells = self._text(active, COMPACT).cell_length + 1
+            if cells <= left:
+                left -= cells
+                kept.append(active)
         return [(self._text(active, COMPACT), active) for active in available if active in kept]
 
 
