@@ -67,6 +67,12 @@ class Comparison:
         return f"{low:.2f} to {high:.2f} over {self.repeats} repeats" if self.repeats > 1 else "one run each"
 
     @property
+    def spread_cell(self) -> str:
+        """The spread in a table; one run has none."""
+        low, high = self.ratio_spread
+        return f"{low:.2f}-{high:.2f}" if self.repeats > 1 else "-"
+
+    @property
     def verdict(self) -> str:
         text = f"{self.ratio:.2f} times as fast"
         if not self.plain_tps:

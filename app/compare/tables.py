@@ -31,8 +31,7 @@ def _full_table(record: Record, setting: int) -> Table:
     for name, c in [*record.categories(setting).items(), ("all", whole)]:
         if c is whole:
             grid.add_section()
-        low, high = c.ratio_spread
-        speeds = f"{c.plain_tps:.1f}", f"{c.drafted_tps:.1f}", f"{c.ratio:.2f}x", f"{low:.2f}-{high:.2f}"
+        speeds = f"{c.plain_tps:.1f}", f"{c.drafted_tps:.1f}", f"{c.ratio:.2f}x", c.spread_cell
         grid.add_row(
             one_line(name),
             *(speeds if c.plain_tps else "----"),
@@ -52,10 +51,8 @@ def settings_table(record: Record, *, narrow: bool = False) -> Table:
         cells: list[str | Text] = [Text(setting.label), f"{record.speed(place):.1f}"]
         if setting.drafts:
             one = record.comparison(place)
-            low, high = one.ratio_spread
             cells.append(Text(f"{one.ratio:.2f}x", "bold" if one.won else "reverse" if one.lost else ""))
-            cells.append(f"{low:.2f}-{high:.2f}")
-            cells += [f"{one.accepted_per_round:.2f}", f"{one.same_text}/{one.prompts}"]
+            cells += [one.spread_cell, f"{one.accepted_per_round:.2f}", f"{one.same_text}/{one.prompts}"]
         table.add_row(*cells[: len(table.columns)])
     return table
 

@@ -151,6 +151,7 @@ def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(tmp_path:
     shown = run("comparisons show last").out
     assert "a machine, mlx 1, seed 0, verify coupled" in shown
     assert "model, 3 tokens" in shown and "2.00x" in shown and "kind 1" in shown
+    assert "2.00-2.00" not in shown, "one run each has no spread"
     assert "2.00 times; all texts are identical." in shown
     run("comparisons export last", tmp_path / "lengths.png")
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
