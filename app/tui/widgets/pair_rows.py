@@ -26,7 +26,7 @@ WIDE = 80
 WITH_LICENCE = 100
 """Terminal columns from which rows have licences and predicted speeds."""
 
-SHORT_STATES = {"does not fit": "too big", "installed": "ready"}
+SHORT_STATES = {"does not fit": "too big"}
 
 
 def header(*, width: int, predicts: bool) -> str:

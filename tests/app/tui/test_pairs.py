@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 from textual.widgets import Input, OptionList, Static
 
-from app.chat.pair_facts import Facts, details
+from app.chat.pair_facts import Facts, details, matches
 from app.chat.pull_queue import PullJob
 from app.commands.train import KINDS
 from app.tui.keys.in_force import Keys
@@ -15,7 +15,7 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import download_line
-from app.tui.widgets.pair_rows import about, header, memory_bar, row
+from app.tui.widgets.pair_rows import about, header, memory_bar, row, state
 from models.hub.removal import Removal
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
@@ -151,6 +151,14 @@ def test_a_pair_of_folders_that_are_gone_is_not_here(width: int) -> None:
     own = replace(find("qwen3-8b"), download_bytes=0, own=True)
     for there, word in ((True, " here"), (False, " gone")):
         assert word in str(row(Facts(own, there), "fits", width=width, predicts=False))
+
+
+@pytest.mark.parametrize("width", [40, 120])
+def test_an_installed_pair_is_called_by_the_word_that_filters(width: int) -> None:
+    facts = Facts(find("qwen3-8b"), True)
+    assert matches(facts, "installed")
+    word = state(facts, None, in_use=False)
+    assert " installed" in str(row(facts, word, width=width, predicts=False))
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
