@@ -56,9 +56,10 @@ class ServerClient:
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
         self._pair: str | None = None
+        self.alive = True
+        """False once no server answered: the pair is asked for again before the next request."""
 
     is_server = True
-    alive = True
     pid = None
 
     def pair_name(self) -> str:
@@ -66,7 +67,8 @@ class ServerClient:
         return self._ask("/v1/models", lambda r: str(r.json()["data"][0]["id"]))
 
     def start(self) -> None:
-        """The server runs already."""
+        """Nothing to start: the server runs, or runs again."""
+        self.alive = True
 
     def send(self, request: Request) -> None:
         match request:
@@ -124,7 +126,9 @@ class ServerClient:
                         return
                 raise httpx2.ReadError("it was closed before the answer's end")
         except httpx2.ConnectError as error:
-            self._events.put(AnswerFailed(request.id, self._unreachable(error)))
+            self.alive, why = False, self._unreachable(error)
+            self._events.put(LoadFailed(why))
+            self._events.put(AnswerFailed(request.id, why))
         except (httpx2.HTTPError, ValueError) as error:
             is_foreign = isinstance(error, ValueError)
             why = "a line was not mlx-spec's" if is_foreign else str(error) or type(error).__name__

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.chat.engine_link import EngineLink, RequestEvent
 from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
 from app.engine.protocol import (
     Answer,
@@ -192,6 +193,28 @@ def test_an_answer_that_a_server_ends_too_early_or_with_another_text_fails_in_a_
         client.close()
     assert isinstance(failed, AnswerFailed)
     assert failed.message == f"The connection to {client.url} broke: {why}."
+
+
+def test_a_pair_is_ready_only_while_a_server_answers(client: ServerClient) -> None:
+    address = client._http.base_url
+    link, ends = EngineLink(client, pair("scripted").pair), list[RequestEvent]()
+
+    def until_link(holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < end, (link.state, ends)
+            time.sleep(0.01)
+            link.pump()
+
+    link.start()
+    until_link(lambda: link.state == "ready")
+    client._http.base_url = "http://127.0.0.1:9"
+    link.send(ends.append, ask(0, "hello"))
+    until_link(lambda: any(isinstance(event, AnswerFailed) for event in ends))
+    assert link.state == "failed"
+    client._http.base_url = address
+    link.send(ends.append, ask(0, "hello"))
+    until_link(lambda: link.state == "ready" and isinstance(ends[-1], Answered))
 
 
 def test_a_missing_key_and_what_is_no_address_are_said(kept: RunningServer) -> None:
