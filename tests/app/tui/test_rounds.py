@@ -50,6 +50,14 @@ def test_a_round_shows_what_was_accepted_rejected_and_written_instead() -> None:
     assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."
 
 
+async def test_at_forty_columns_what_is_said_of_a_round_is_whole(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        log = log_of(plain(0.02), replace(drafted(1), draft_seconds=0.01), plain(0.02))
+        await chat.push(InspectorScreen(lambda: [log], log))
+        whole = "the target wrote ‘!’. 30.0 ms, 10.0 of them drafting."
+        await chat.until(lambda: whole in " ".join(chat.screen.split()), by="up")
+
+
 @pytest.mark.parametrize("width", [10, 40, 200])
 def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) -> None:
     text = "before " * 100 + "HERE\x1b" + " after" * 100
