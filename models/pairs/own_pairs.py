@@ -16,7 +16,7 @@ from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import read_config
 from models.pairs.installed import find_folder, installed_bytes
 from models.pairs.original_mtp import is_same_model
-from models.pairs.pair import PairSpec
+from models.pairs.pair import PairSpec, Source
 from models.paths import own_pairs_file
 from models.size_text import size_text
 
@@ -26,18 +26,17 @@ _LARGEST_COUNT = 1_000_000
 """Largest plausible number of layers or heads, or head width; larger values are ignored."""
 
 
-def name_own(spec: PairSpec) -> PairSpec:
-    """The pair with a unique name: its target's, with a number if that is taken.
+def known_pair(target: Source, draft: Source | None) -> Pair | None:
+    """The pair of these models, if there is one."""
+    return next((pair for pair in all_pairs() if (pair.target, pair.draft) == (target, draft)), None)
 
-    Raises BadSource if the pair exists already.
-    """
-    pairs = {pair.name: pair for pair in all_pairs()}
-    for pair in pairs.values():
-        if (pair.target, pair.draft) == (spec.target, spec.draft):
-            raise BadSource(f"That is the pair {pair.name}, which is known already.")
+
+def name_own(spec: PairSpec) -> PairSpec:
+    """The pair with a unique name: its target's, with a number if that is taken."""
+    taken = {pair.name for pair in all_pairs()}
     base = Path(spec.target.repo).name.lower()
     names = chain([base], (f"{base}-{number}" for number in count(2)))
-    return PairSpec(next(name for name in names if name not in pairs), spec.target, spec.draft)
+    return PairSpec(next(name for name in names if name not in taken), spec.target, spec.draft)
 
 
 def describe_own(spec: PairSpec, downloads: Sequence[int]) -> Pair:

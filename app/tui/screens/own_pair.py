@@ -16,12 +16,13 @@ from models.errors import BadSource, ModelsError, PullCancelled
 from models.hub.download import check
 from models.hub.progress import Progress
 from models.pairs.catalogue import Pair, fitting_draft
-from models.pairs.own_pairs import add_own, describe_own, name_own
+from models.pairs.own_pairs import add_own, describe_own, known_pair, name_own
 from models.pairs.pair import PairSpec, Source, read_source
 
 
 class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
-    """Returns the pair once its files were found and its tokenizers agree; None for Esc."""
+    """Returns the pair once its files were found and its tokenizers agree, or at once if it is in the
+    list already; None for Esc."""
 
     HELP = """\
 Enter fetches the small files of target and draft and checks that they fit together. Without a draft only \
@@ -56,6 +57,8 @@ drafters that need no files, or were trained here, are used."""
         try:
             if not self.query_one("#own-draft", Input).value.strip():
                 self._suggest_draft(self._source("target"))
+            elif known := known_pair(self._source("target"), self._draft()):
+                self.dismiss(known)
             elif not self._checking:
                 spec = name_own(PairSpec("", self._source("target"), self._draft()))
                 self._checking = True

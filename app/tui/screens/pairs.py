@@ -248,11 +248,12 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def _add_own(self, pair: Pair | None) -> None:
         if pair is not None:
+            known = f"That is the pair {pair.name}."
+            what = known if pair.name in self.facts else f"{pair.name} was added: its models belong together."
             self.facts[pair.name] = Facts(pair, installed(pair.spec))
             self.show_list(pair.name)
             self.look_again()
-            what = "its models belong together. Enter uses it or downloads it."
-            self.show_message(f"{pair.name} was added: {what}")
+            self.show_message(f"{what} Enter uses it or downloads it.")
 
     def _look(self) -> None:
         machine, chip, speeds = this_machine(), this_chip(), last_speeds()

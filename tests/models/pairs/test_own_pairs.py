@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from models.errors import BadSource
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed_bytes
-from models.pairs.own_pairs import add_own, cache_bytes, describe_own, name_own
+from models.pairs.own_pairs import add_own, cache_bytes, describe_own, known_pair, name_own
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub.test_removal import place
 from tests.models.tiny_models import make_model, make_tokenizer, model_config
@@ -92,5 +91,6 @@ def test_another_pair_of_a_target_that_has_one_gets_a_number(home: Path) -> None
         names.append(spec.name)
         add_own(replace(all_pairs()[1], name=spec.name, target=spec.target, draft=spec.draft, own=True))
     assert names == ["mine", "mine-2", "mine-3"]
-    with pytest.raises(BadSource, match="That is the pair mine-2, which is known already"):
-        name_own(PairSpec("", Source("org/Mine"), Source("org/b")))
+    known = known_pair(Source("org/Mine"), Source("org/b"))
+    assert known is not None and known.name == "mine-2"
+    assert known_pair(Source("org/Mine"), None) is None
