@@ -28,7 +28,7 @@ from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
 
 WATCH_SECONDS = 0.25
-HINT = "Enter uses a pair, or downloads it first. {pairs.filter} filters, {pairs.hub} searches the Hub."
+HINT = "Enter uses a pair or downloads it. {pairs.filter} filters, {pairs.hub} searches the Hub."
 
 
 class PairsScreen(OpenedScreen[Pair | None]):

@@ -51,6 +51,7 @@ async def test_the_list_shows_what_is_installed_and_fits_at_any_size(open_chat: 
             assert all(w.region.right <= size[0] for w in screen.query("PairsScreen > *") if w.display)
             assert screen.query_one(OptionList).size.height >= 3
             assert screen.query_one("#message").region.bottom <= size[1]
+            assert screen.query_one("#message").content_size.height <= 2, "rows are for the pairs"
         about = screen.query_one("#pair-details")
         await chat.until(lambda: "More" in chat.screen and about.max_scroll_y > 0)
         assert "Not verified" not in chat.screen
@@ -225,7 +226,7 @@ async def add_own(chat: Chat, target: str, draft: str) -> str:
     await chat.until(lambda: chat.app.screen is not screen or text_of(chat, "#message").startswith(ends))
     if chat.app.screen is screen:
         return text_of(chat, "#message")
-    await chat.until(lambda: not text_of(chat, "#message").startswith("Enter uses a pair, or"))
+    await chat.until(lambda: not text_of(chat, "#message").startswith("Enter uses a pair or"))
     return text_of(chat, "#message")
 
 
