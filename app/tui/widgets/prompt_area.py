@@ -29,8 +29,8 @@ class PromptArea(TextArea):
     app: Program
 
     HELP = """\
-Write here. A / at the beginning offers commands, @ files whose text goes with the prompt. Up from the \
-first line brings earlier prompts back."""
+Write here. A / at the beginning offers commands: Tab completes one, Enter runs it. @ adds a file's text to \
+the prompt. Up from the first line brings earlier prompts back."""
 
     BINDINGS = [
         bind("enter", "submit", "", "prompt.send", "Send the prompt"),
