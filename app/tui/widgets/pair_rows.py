@@ -26,8 +26,6 @@ WIDE = 80
 WITH_LICENCE = 100
 """Terminal columns from which rows have licences and predicted speeds."""
 
-SHORT_STATES = {"does not fit": "too big"}
-
 
 def header(*, width: int, predicts: bool) -> str:
     if width < WIDE:
@@ -52,7 +50,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
     style = "$text-muted" if facts.fit and facts.fit.verdict == "does not fit" else ""
     size = size_text(pair.download_bytes) if pair.download_bytes else "here" if facts.installed else "gone"
     if width < WIDE:
-        text = f"{column(pair.name, 17)} {size:>7} {SHORT_STATES.get(state, state)}"
+        text = f"{column(pair.name, 17)} {size:>7} {'too big' if state == 'does not fit' else state}"
         return Content.styled(text, style)
     mark = " " if pair.verified else "?"
     memory = memory_bar(facts.fit) if facts.fit else Content(" " * 14)
