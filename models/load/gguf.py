@@ -162,6 +162,12 @@ def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     """config.json."""
     get, layers = file.get, _layers(file)
     heads, hidden = get("{}.attention.head_count"), get("{}.embedding_length")
+    head = get("{}.attention.key_length", hidden // heads)
+    if (rotated := get("{}.rope.dimension_count", head)) != head:
+        raise BadChoice(
+            f"{file.path} rotates {rotated!r} of the {head!r} numbers of each head, and mlx-lm's "
+            f"{architecture.model_type} rotates all. Use an MLX or safetensors version of the model."
+        )
     found = len({name.split(".")[1] for name in file.table if name.startswith("blk.")})
     if found != (named := get("{}.block_count")):  # mlx-lm would build as many as are named
         raise BrokenFiles(f"{file.path} names {named!r} layers and has {found}. Fetch it again.")
@@ -172,7 +178,7 @@ def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         "intermediate_size": get("{}.feed_forward_length"),
         "num_attention_heads": heads,
         "num_key_value_heads": _key_heads(file),
-        "head_dim": get("{}.attention.key_length", hidden // heads),
+        "head_dim": head,
         "rms_norm_eps": get("{}.attention.layer_norm_rms_epsilon"),
         "vocab_size": len(get("tokenizer.ggml.tokens")),
         "rope_theta": get("{}.rope.freq_base", 10_000.0),

@@ -210,10 +210,17 @@ def test_a_full_disk_of_temporary_files_is_no_damage_of_the_file(error, tmp_path
         load(resolve(target=str(file), draft="none"))
 
 
-def test_a_part_of_a_model_is_refused_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        gguf.GGUFWriter, "add_file_type", lambda writer, _: writer.add_uint16("split.count", 3)
-    )
+@pytest.mark.parametrize(
+    ("key", "value", "refusal"),
+    [
+        ("split.count", 3, "is one of 3 parts of a model. Join them"),
+        ("llama.rope.dimension_count", 16, "rotates 16 of the 32 numbers of each head, and mlx-lm's llama"),
+    ],
+)
+def test_a_file_whose_metadata_say_what_is_not_done_here_is_refused(
+    key, value, refusal, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(gguf.GGUFWriter, "add_file_type", lambda writer, _: writer.add_uint32(key, value))
     write_gguf(tmp_path / "model.gguf", "llama", Kind.F16)
-    with pytest.raises(BadChoice, match="is one of 3 parts of a model. Join them"):
+    with pytest.raises(BadChoice, match=refusal):
         load(resolve(target=str(tmp_path / "model.gguf"), draft="none"))
