@@ -153,7 +153,8 @@ class Fit:
         return LAST + (1 - LAST) * (1 + math.cos(math.pi * done)) / 2
 
     def _save(self) -> None:
-        parts = {"module": self.learner.module.trainable_parameters(), "optimizer": self._optimizer.state}
+        weights, tokens = self.learner.module.trainable_parameters(), mx.array(list(self.learner.tokens))
+        parts = {"module": weights, "optimizer": self._optimizer.state, "tokens": tokens}
         arrays: dict[str, mx.array] = dict(tree_flatten(parts))  # type: ignore[arg-type]
         study.save_whole(self.state, arrays, {"progress": json.dumps(asdict(self.progress))})
 
@@ -186,6 +187,11 @@ class Batch:
         self.probs = probs / mx.maximum(probs.sum(axis=-1, keepdims=True), 1e-9)
         self.counted = real & known[..., 0]
         self.greedy = real & _stack([text.greedy for text in texts], rows)
+
+
+def known_tokens(state: Path) -> list[int]:
+    """The target's id of each token of the vocabulary that the weights in a state belong to."""
+    return mx.load(str(state))["tokens"].tolist()  # type: ignore[index, return-value]
 
 
 def parted(file: Path) -> tuple[list[Study], list[Study]]:

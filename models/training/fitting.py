@@ -3,7 +3,6 @@
 Texts are collected, the target is run on them, the drafter learns. It resumes after any stop.
 """
 
-import json
 import math
 import time
 from collections import Counter
@@ -17,11 +16,11 @@ import mlx.nn as nn
 
 from mlx_spec.target.model import Model
 from mlx_spec.training import own_text, study
-from mlx_spec.training.fit import Batch, Fit, Progress, parted
+from mlx_spec.training.fit import Batch, Fit, Progress, known_tokens, parted
 from mlx_spec.training.study import Text
 from models.documents.folder import listed, read_texts
 from models.errors import BadChoice, BrokenFiles, MachineTrouble
-from models.files import atomic_write, locked, replacing_folder
+from models.files import locked, replacing_folder
 from models.load.translation import USUAL
 from models.pairs.folder import check_safetensors
 from models.size_text import size_text
@@ -223,20 +222,19 @@ class Fitting(Work):
         return [text for file in self._files for text in parted(file)[1]]
 
     def _vocabulary(self) -> list[int]:
-        """The drafter's tokens, chosen once and stored: the fitted weights depend on them."""
+        """The drafter's tokens, chosen once: they are stored with its weights."""
         if self._kind.tokens is not None:
             return list(self._kind.tokens)
-        kept = self._shop.unfinished / "vocabulary.json"
-        if not kept.exists():
-            counts = Counter[int]()
-            for file in self._files:
-                for text in study.read(file):
-                    counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
-                    counts.update(text.tokens.tolist())  # type: ignore[arg-type]
-            # Subword tokenizers number frequent tokens first: the lowest ids fill the rest.
-            ranked = [token for token, _ in counts.most_common()] + list(range(self._kind.vocab))
-            atomic_write(kept, json.dumps(sorted(list(dict.fromkeys(ranked))[:KNOWN])))
-        return json.loads(kept.read_text())
+        if self._state.exists():
+            return known_tokens(self._state)
+        counts = Counter[int]()
+        for file in self._files:
+            for text in study.read(file):
+                counts.update(text.likeliest[:, 0].tolist())  # type: ignore[arg-type]
+                counts.update(text.tokens.tolist())  # type: ignore[arg-type]
+        # Subword tokenizers number frequent tokens first: the lowest ids fill the rest.
+        ranked = [token for token, _ in counts.most_common()] + list(range(self._kind.vocab))
+        return sorted(list(dict.fromkeys(ranked))[:KNOWN])
 
     def _seconds_left(self, share: float = 1.0) -> float:
         """Seconds left of this share of the time limit."""

@@ -88,7 +88,7 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(tiny_pair: Tiny
     run(*train)
     folder = unfinished(tiny_pair, "eagle")
     others = {file.name: file.read_bytes() for file in folder.glob("texts-*")}
-    for name in ("texts-00001.safetensors", "fit.safetensors"):
+    for name in {file.name for file in folder.iterdir()} - others.keys() | {"texts-00001.safetensors"}:
         (folder / name).write_bytes((folder / name).read_bytes()[:100])
         said = run(*train, code=3).err
         assert f"{name} in {folder} " in said and "Delete it, and the same" in said
@@ -97,6 +97,19 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(tiny_pair: Tiny
     check_made(tiny_pair, "eagle")
     del others["texts-00001.safetensors"]
     assert all((folder / name).read_bytes() == body for name, body in others.items())
+
+
+def test_a_drafter_keeps_its_tokens_when_it_learns_from_more_texts(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = own_drafters_folder() / tiny_pair.target.name / "eagle" / "model.safetensors"
+    monkeypatch.setattr("models.training.fitting.KNOWN", 40)
+    known = []
+    for tokens in (150, 400):
+        monkeypatch.setattr("models.training.fitting.TOKENS", tokens)
+        assert train(tiny_pair, "eagle") == 0
+        known.append(mx.load(str(made))["d2t"])  # type: ignore[index]
+    assert mx.array_equal(*known)
 
 
 def test_a_second_training_of_a_drafter_at_once_is_refused(
