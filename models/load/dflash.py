@@ -52,12 +52,12 @@ def _shape(config: Config, weights: Weights, layers: int) -> DFlashShape:
         raise UnsupportedModel(f"Its projector of the type {projector} is not supported. Use another head.")
     if rank and (kind := flat.get("markov_head_type", "vanilla")) != "vanilla":
         raise UnsupportedModel(f"Its markov_head of the type {kind} is not supported. Use another head.")
-    vocab, count = size(inner, "vocab_size"), size(inner, "num_hidden_layers")
-    windows, causal = _kinds(inner, flat, count)
+    args = ModelArgs(**layer_args(inner, weights), model_type="qwen3", tie_word_embeddings=False)
+    windows, causal = _kinds(inner, flat, args.num_hidden_layers)
     return DFlashShape(
-        ModelArgs(**layer_args(inner), model_type="qwen3", tie_word_embeddings=False),
-        _taps(config, flat, count, layers),
-        take_tokens(weights, vocab, vocab),
+        args,
+        _taps(config, flat, args.num_hidden_layers, layers),
+        take_tokens(weights, args.vocab_size, args.vocab_size),
         size(flat, "mask_token_id", 0),
         size(flat, "block_size"),
         windows,

@@ -67,7 +67,7 @@ def head_shape(config: Config, weights: Weights, layers: int) -> EagleShape:
         raise UnsupportedModel("Its layer has a sliding window, which is not supported. Use another head.")
     if (act := inner.get("hidden_act", "silu")) != "silu":
         raise UnsupportedModel(f"Its activation is {act}; only silu is supported. Use another head.")
-    args = ModelArgs(**layer_args(inner), model_type="llama")
+    args = ModelArgs(**layer_args(inner, weights), model_type="llama")
     return EagleShape(
         args,
         config.get("target_hidden_size") or args.hidden_size,

@@ -173,11 +173,13 @@ def llama_shape(args: ModelArgs) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def layer_args(config: Config) -> dict[str, Any]:
+def layer_args(config: Config, weights: Weights) -> dict[str, Any]:
     """mlx-lm's arguments of a head's layers. RoPE is the head's own, never the target's."""
     config = {"num_hidden_layers": 1, **config, **rope_settings(config)}
     named = {name: size(config, name) for name in LAYER_SIZES}
-    heads = named["num_attention_heads"]
+    heads, layers = named["num_attention_heads"], named["num_hidden_layers"]
+    if layers > len(weights):  # building them would take hours
+        raise ValueError(f"its num_hidden_layers is {layers}, and it has {len(weights)} tensors")
     return {
         **named,
         "rms_norm_eps": config["rms_norm_eps"],

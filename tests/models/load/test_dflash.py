@@ -216,6 +216,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
         (z_lab(layer_types=SLIDING["layer_types"]), BrokenFiles, "names no 'sliding_window'"),
         (z_lab(hidden_size=48), UnsupportedModel, "48 numbers.*has 120 and 32"),
         (z_lab(vocab_size=99), UnsupportedModel, "99 tokens.*has 120"),
+        (z_lab(num_hidden_layers=200), BrokenFiles, "its num_hidden_layers is 200, and it has "),
         (z_lab(block_size="all"), BrokenFiles, "block_size is 'all'"),
         (z_lab(final_logit_softcapping="30"), BrokenFiles, "its final_logit_softcapping is '30'"),
         (z_lab(final_logit_softcapping=0), BrokenFiles, "its final_logit_softcapping is 0"),

@@ -85,6 +85,9 @@ def test_damaged_heads_and_masks_of_other_targets_are_refused_by_name(tmp_path: 
     publish(folder, head_for(), "speculators", mask_token_id="x")
     with pytest.raises(BrokenFiles, match="names no 'mask_token_id'"):
         LOADERS["peagle"](folder, target(), {})
+    publish(folder, head_for(), "vLLM", num_hidden_layers=200)
+    with pytest.raises(BrokenFiles, match=r"its num_hidden_layers is 200, and it has \d\d tensors"):
+        LOADERS["peagle"](folder, target(), {})
     for lost, message in (
         ("mask_hidden", "names no 'mask_hidden'"),
         ("layers.1.mlp.up_proj.weight", "does not match its config.json"),

@@ -183,6 +183,7 @@ def test_layers_named_outside_eagle_config_are_counted_by_their_inputs_as_in_vll
 @pytest.mark.parametrize(("kind", "scales"), [("default", False), ("llama3", True)])
 def test_a_rotation_is_read_in_the_format_of_transformers_5_too(kind: str, scales: bool) -> None:
     named = {"rope_theta": 5e5, "rope_type": kind, "factor": 8.0}
-    args = layer_args({**dict.fromkeys(LAYER_SIZES, 8), "rms_norm_eps": 1e-5, "rope_parameters": named})
+    sizes = {**dict.fromkeys(LAYER_SIZES, 8), "num_hidden_layers": 1}
+    args = layer_args({**sizes, "rms_norm_eps": 1e-5, "rope_parameters": named}, {"fc.weight": mx.zeros(1)})
     scaling = args["rope_scaling"]
     assert args["rope_theta"] == 5e5 and (scaling is not None and scaling["factor"] == 8.0) == scales
