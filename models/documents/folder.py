@@ -33,7 +33,8 @@ def named_documents(text: str) -> str:
     """The absolute path of a folder or file the user typed; BadSource if it does not exist."""
     path = os.path.expanduser(text)
     if not (os.path.isdir(path) or os.path.isfile(path)):
-        raise BadSource(f"There are no documents {text}. Name a folder of texts, or a text file.")
+        shown = text if text.strip() else repr(text)
+        raise BadSource(f"There are no documents {shown}. Name a folder of texts, or a text file.")
     return os.path.realpath(path)
 
 

@@ -46,6 +46,8 @@ from tests.app.run_command import Cli
         ("generate --prompt-file /", "/ cannot be read: Is a directory."),
         (f"generate --prompt-file {'x' * 5000}", "cannot be read: File name too long."),
         ("generate --prompt x --documents /no/such", "There are no documents /no/such. Name a folder"),
+        ("generate --prompt x --documents ''", "There are no documents ''. Name a folder"),
+        ("train builtin --texts ' '", "There are no documents ' '. Name a folder"),
         ("history import /no/such/file", "/no/such/file"),
         ("history import /", "/"),
         ("history export all --output /no/such/folder/x", "there is no folder /no/such/folder."),
