@@ -66,7 +66,7 @@ def _prompt_ids(pair: "LoadedPair", plan: Plan, raw: bool) -> list[list[int]]:
         if len(ids) >= pair.context_limit:
             raise BadInput(
                 f"The prompt {question.prompt.id} has {len(ids)} tokens and the model's context holds "
-                f"{pair.context_limit}. Shorten it."
+                f"{pair.context_limit}. Give shorter ones: --prompts FILE."
             )
         found.append(ids)
     return found

@@ -24,6 +24,7 @@ from models import load_pair
 from tests.app.compare.scripted_runs import measured
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
+from tests.models.tiny_models import edit
 
 QUICK = "check --max-tokens 6 --prompts"
 
@@ -64,6 +65,15 @@ def test_every_drafter_is_checked_alone_and_together_with_the_others(
 def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli) -> None:
     err = run("check", *tiny_pair.arguments, "--drafter", "eagle", code=2).err
     assert "target has no drafter eagle. It has: lookup, model." in err
+
+
+@pytest.mark.parametrize("command", ["check", "bench"])
+def test_a_built_in_prompt_that_is_too_long_for_the_pair_is_refused_with_the_way_to_give_others(
+    command: str, tiny_pair: TinyPair, run: Cli
+) -> None:
+    edit(tiny_pair.target / "config.json", max_position_embeddings=64)
+    err = run(command, *tiny_pair.arguments, code=2).err
+    assert "the model's context holds 64. Give shorter ones: --prompts FILE." in err
 
 
 def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
