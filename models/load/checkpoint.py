@@ -20,7 +20,8 @@ from models.load.gguf import read_weights, unpack
 from models.load.gguf_file import GgufFile
 from models.load.ranks import split
 from models.load.tokenizers import settings, tokenizer_trouble
-from models.pairs.folder import bytes_by_dtype, check_config, read_config
+from models.pairs.drafter_kinds import text_settings
+from models.pairs.folder import bytes_by_dtype, check_config, read_config, tensor_names, weight_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Checkpoint:
             ModelsError: the files are broken, or memory ran out.
         """
         check_config(self.config, str(self.path))
+        if not self.gguf:
+            self._check_layers()
         try:
             model, config = load_model(
                 self.folder, lazy=True, strict=not self.gguf, model_config=rope_settings(self.config)
@@ -89,6 +92,16 @@ class Checkpoint:
         except Exception as error:
             raise trouble(self.path, error) from error
         return model, config
+
+    def _check_layers(self) -> None:
+        """Raise BrokenFiles for more layers than tensors: mlx-lm would build them for hours."""
+        layers = text_settings(self.config).get("num_hidden_layers")
+        count = sum(len(tensor_names(file)) for file in weight_files(self.folder))
+        if type(layers) is int and layers > count:
+            raise BrokenFiles(
+                f"config.json of {self.path} names {layers} layers, and its weights are {count} tensors. "
+                "Fetch it again."
+            )
 
     def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
         """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""

@@ -106,6 +106,7 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
         BrokenFiles,
         "do not belong to its config.json: Missing 1 parameters",
     ),
+    ("draft", config(num_hidden_layers=200), BrokenFiles, "names 200 layers, and its weights are 11 tensors"),
     ("draft", cut, BrokenFiles, "is damaged: it has"),
     ("draft", config(model_type="telepathy"), BadChoice, "telepathy"),
     ("draft", of_another_size, BrokenFiles, "do not belong to its config.json"),
