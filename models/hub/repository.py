@@ -121,8 +121,8 @@ def ask_hub(source: Source) -> Repository:
 
 
 def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ...]:
-    """The files to fetch, small ones first; files with unprintable names are ignored."""
-    plain = [file for file in tree if "/" not in file.path and file.path.isprintable()]
+    """The files to fetch, small ones first; empty ones and those with unprintable names are ignored."""
+    plain = [file for file in tree if "/" not in file.path and file.path.isprintable() and file.size]
     files = [HubFile(f.path, f.size, f.lfs.sha256 if f.lfs else f.blob_id) for f in plain]
     names = {file.name for file in files}
     weights = [file for file in files if file.is_weights]

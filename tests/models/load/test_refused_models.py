@@ -34,6 +34,11 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
             {},
             r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)",
         ),
+        (
+            {"model.safetensors": b""},
+            {},
+            r"^org/target holds no model\*\.safetensors; only safetensors weights",
+        ),
         ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
         ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
         ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
