@@ -15,7 +15,7 @@ from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
-from models.pairs.folder import WEIGHTS, check_folder, check_json_file, check_safetensors, read_config
+from models.pairs.folder import WEIGHTS, check_folder, check_json_file, check_safetensors, holds, read_config
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -103,10 +103,12 @@ class Repository:
         except BrokenFiles as error:
             if error.path is None:
                 raise BrokenFiles(f"{self.source} is not whole: {error} Choose another.") from error
+            name, blob = f"{error.path.name} of {self.source}", error.path.resolve()
+            why, then = "arrived damaged", "Pull again"
+            if holds(blob, blob.name):
+                why, then = "is damaged on the Hub itself", "Choose another"
             _discard(error.path)
-            raise BrokenFiles(
-                f"{error.path.name} of {self.source} arrived damaged and was deleted. Pull again."
-            ) from error
+            raise BrokenFiles(f"{name} {why} and was deleted. {then}.") from error
 
 
 def ask_hub(source: Source) -> Repository:

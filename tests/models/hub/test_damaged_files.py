@@ -7,6 +7,7 @@ import pytest
 from models.errors import BrokenFiles, MachineTrouble, NotInstalled
 from models.pairs.installed import find_folder, installed, installed_folder
 from models.pairs.pair import PairSpec, Source
+from tests.models import hub_server
 from tests.models.hub.pulling import SPEC, last
 from tests.models.hub_server import OLD, HubServer
 
@@ -19,16 +20,31 @@ def folder_of(source: Source) -> Path:
     return folder
 
 
-def test_weights_that_arrive_damaged_are_deleted_and_pulling_again_completes(hub: HubServer) -> None:
-    whole = hub.models["org/target"].files["model.safetensors"]
-    hub.models["org/target"].files["model.safetensors"] = whole[:-100]
-
-    with pytest.raises(BrokenFiles, match="model.safetensors of org/target arrived damaged and was deleted"):
-        last()
+@pytest.mark.parametrize(
+    ("is_published", "message"),
+    [
+        (False, "model.safetensors of org/target arrived damaged and was deleted. Pull again"),
+        (
+            True,
+            "model.safetensors of org/target is damaged on the Hub itself and was deleted. Choose another",
+        ),
+    ],
+)
+def test_damaged_weights_are_deleted_and_whether_pulling_again_helps_is_told(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, is_published: bool, message: str
+) -> None:
+    files = hub.models["org/target"].files
+    whole, honest = files["model.safetensors"], hub_server._etag
+    files["model.safetensors"] = whole[:-100]
+    with monkeypatch.context() as patch:
+        if not is_published:
+            patch.setattr(hub_server, "_etag", lambda name, body: honest(name, body[:500]))
+        with pytest.raises(BrokenFiles, match=message):
+            last()
     assert not installed(SPEC)
     assert not (folder_of(SPEC.target) / "model.safetensors").exists()
 
-    hub.models["org/target"].files["model.safetensors"] = whole
+    files["model.safetensors"] = whole
     last()
     assert installed(SPEC)
 
