@@ -49,7 +49,9 @@ def _explain_one(error: BaseException, source: Source) -> str:
         return f"No request can be sent to {endpoint()}. Check HF_ENDPOINT."
     if isinstance(error, HTTPError):
         return f"The connection broke while fetching {source}. {_AGAIN}"
-    if isinstance(error, FileMetadataError | JSONDecodeError | KeyError):
+    if isinstance(error, UnicodeEncodeError):
+        return "The Hub's token has characters that no token has. `hf auth login`, or set another HF_TOKEN."
+    if isinstance(error, FileMetadataError | JSONDecodeError | KeyError | TypeError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."
     if isinstance(error, OSError) and is_full_disk(error):
         return f"The disk of {hub_cache()} is full. Free space, or set {cache_variable()} to another disk."

@@ -64,6 +64,7 @@ def test_a_branch_that_is_not_there_or_moves_while_it_is_pulled_is_told(hub: Hub
         ({"status": 401}, "token is not accepted.*hf auth login"),
         ({"status": 500}, "answers with error 500"),
         ({"page": b"<html>Sign in to continue</html>"}, "does not answer like the Hub. Check HF_ENDPOINT"),
+        ({"page": b"[]"}, "does not answer like the Hub. Check HF_ENDPOINT"),
     ],
 )
 def test_what_the_hub_answers_instead_is_reported(
@@ -73,6 +74,16 @@ def test_what_the_hub_answers_instead_is_reported(
     monkeypatch.setenv("HF_TOKEN", "hf_old")
 
     with pytest.raises(MachineTrouble, match=message):
+        last()
+
+
+def test_a_token_that_was_copied_with_its_quotation_marks_is_told(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "\N{LEFT DOUBLE QUOTATION MARK}hf_x")
+    with pytest.raises(
+        MachineTrouble, match="token has characters that no token has. .* set another HF_TOKEN"
+    ):
         last()
 
 
