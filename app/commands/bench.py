@@ -86,7 +86,7 @@ def command(
 def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
     from app.compare.export import summary
     from app.compare.tables import tables
-    from app.compare.words import difference_text, sentence, unexplained
+    from app.compare.words import difference_text, may_differ, sentence, unexplained
 
     (place,) = record.drafting
     measured = record.measured(place)
@@ -97,10 +97,10 @@ def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
     else:
         for table in tables(record):
             print_table(table)
-    note = talk if json else data
+    note, verify = talk if json else data, record.facts["options"]["verify"]
     for m in measured:
-        if m.difference is not None:
+        if m.difference is not None and not may_differ(m.setting.temperature, verify):
             note(f"{m.prompt.id}: {difference_text(m.difference)}")
     note(sentence(record))
-    bad = unexplained(measured, record.facts["options"]["verify"])
+    bad = unexplained(measured, verify)
     return exit_codes.NO if record.comparison(place).lost or bad else exit_codes.DONE

@@ -27,7 +27,7 @@ def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:
     return [
         m
         for m in measured
-        if m.difference and not m.difference.near_tie and not _may_differ(m.setting.temperature, verify)
+        if m.difference and not m.difference.near_tie and not may_differ(m.setting.temperature, verify)
     ]
 
 
@@ -38,7 +38,7 @@ def sameness(record: Record, setting: int) -> str:
         return "the texts are identical" if len(measured) == 1 else f"all {len(measured)} texts are identical"
     whose = "the texts differ" if len(measured) == 1 else f"{len(differing)} of {len(measured)} texts differ"
     verify = record.facts["options"]["verify"]
-    if _may_differ(record.settings[setting].temperature, verify):
+    if may_differ(record.settings[setting].temperature, verify):
         return f"{whose}, as they may: /verify {verify} draws its own random numbers"
     if all(difference.near_tie for difference in differing):
         margin = max(difference.margin or 0.0 for difference in differing)
@@ -100,6 +100,6 @@ def _broken_off(record: Record) -> str:
     return f" Broken off {record.broken_off.rstrip('.')}." if record.broken_off else ""
 
 
-def _may_differ(temperature: float, verify: str) -> bool:
+def may_differ(temperature: float, verify: str) -> bool:
     """Above temperature 0 only coupled verification gives the plain run's text."""
     return temperature > 0 and verify != "coupled"

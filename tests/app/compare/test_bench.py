@@ -125,6 +125,15 @@ def test_a_prompt_that_does_not_fit_is_named_before_the_first_is_answered(
     assert not printed.out
 
 
+def test_texts_that_may_differ_are_not_listed_as_unexplained(
+    tiny_pair: TinyPair, one_prompt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = "bench --verify token --temperature 2 --draft-length 3 --repeats 1 --max-tokens 12 --prompts"
+    main([*given.split(), str(one_prompt), *tiny_pair.arguments])  # its code depends on the speed
+    printed = capfd.readouterr().out
+    assert "the texts differ, as they may" in printed and "NOT explained" not in printed
+
+
 def test_bench_reports_rows_categories_and_the_whole(
     tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
