@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import mlx.core as mx
@@ -69,10 +70,11 @@ def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli)
 
 @pytest.mark.parametrize("command", ["check", "bench"])
 def test_a_built_in_prompt_that_is_too_long_for_the_pair_is_refused_with_the_way_to_give_others(
-    command: str, tiny_pair: TinyPair, run: Cli
+    command: str, tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
-    edit(tiny_pair.target / "config.json", max_position_embeddings=64)
-    err = run(command, *tiny_pair.arguments, code=2).err
+    target = copytree(tiny_pair.target, tmp_path / "target")
+    edit(target / "config.json", max_position_embeddings=64)
+    err = run(command, "--target", str(target), code=2).err
     assert "the model's context holds 64. Give shorter ones: --prompts FILE." in err
 
 
