@@ -193,7 +193,7 @@ def test_every_drafter_keeps_its_color_where_it_chooses_its_own_lengths_and_no_t
 
 
 def test_the_names_of_lines_lie_over_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Figure] = []
+    drawn: list[Any] = []
     monkeypatch.setattr("app.compare.plots.write_picture", lambda figure, file: drawn.append(figure))
     settings = [Setting(f"drafter {n}", length, 0.0) for n in range(9) for length in (1, 2, None)]
     draw(Path("lines.png"), record_of(gathered([0.01], [0.01], of=wanted(*settings, repeats=1))))
