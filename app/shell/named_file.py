@@ -32,7 +32,7 @@ def plain_file(path: str) -> Path:
 
 def check_place(option: str, file: Path) -> None:
     """Refuse, before any work, a file that cannot be written."""
-    old, place = os.path.exists(file), file.resolve()
+    old, place = os.path.exists(file), Path(os.path.realpath(file))
     for folder in (file.absolute().parent, place.parent):  # that of the link, and of what it points to
         if not os.path.isdir(folder):
             raise BadInput(f"{option} {file}: there is no folder {folder}.")
@@ -63,7 +63,7 @@ def write_text(file: Path, text: str) -> None:
 def write_bytes(file: Path, content: bytes) -> None:
     """Write all or nothing: an error leaves an old file as it was, and no new one. Links are followed."""
     with writing(file):
-        place = file.resolve()
+        place = Path(os.path.realpath(file))  # a loop of links is no error here, but of the writing
         if place.is_file():
             with replacing(place, place.stat().st_mode & 0o777) as out:
                 out.write(content)
