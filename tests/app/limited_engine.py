@@ -22,10 +22,10 @@ def open_pair(spec: PairSpec, show: object) -> TunedSession:
     session.is_tuned = True
     warm = [{"role": "user", "content": "hello"}]
     list(session.answer(Answer(0, warm, Options(max_tokens=8))))  # type: ignore[arg-type]
-    used = re.search(r"VmSize:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    used = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert used is not None
     limit = int(used[1]) * 1024 + ROOM_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.RLIM_INFINITY))
     return session
 
 
