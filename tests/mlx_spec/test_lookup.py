@@ -98,7 +98,7 @@ def test_a_document_makes_its_copy_cheap():
 
 
 def test_a_prompt_is_indexed_without_trying_to_predict_each_token(monkeypatch):
-    """It took twice as long, while all other texts waited."""
+    """All other texts wait meanwhile."""
     monkeypatch.setattr(Copier, "copy", lambda copier, length: pytest.fail("it copied"))
     LookupDrafter().begin([[1, 2, 3] * 8], [[]])
 

@@ -42,11 +42,16 @@ class HeldTokenizer(ByteTokenizer):
         return super().apply_chat_template(messages, add_generation_prompt)
 
 
-def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def tokenizer(monkeypatch: pytest.MonkeyPatch) -> HeldTokenizer:
+    """One that holds a text until the test lets it go, looked for often."""
     monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
-    tokenizer = HeldTokenizer()
+    return HeldTokenizer()
+
+
+def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized(
+    tokenizer: HeldTokenizer,
+) -> None:
     session, engine = scripted_session("ok", tokenizer=tokenizer)
     reading = session.answer(Answer(0, USER, Options()))
     assert [next(reading), next(reading)] == [None, None]
@@ -60,11 +65,9 @@ def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized
 
 
 def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
-    monkeypatch: pytest.MonkeyPatch,
+    tokenizer: HeldTokenizer,
 ) -> None:
-    """Each waited for all texts of megabytes that others had sent before it, ten seconds a piece."""
-    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
-    tokenizer = HeldTokenizer()
+    """Texts of megabytes take ten seconds each."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     said = [("x" * letters) for letters in (1, 1000, 100, 10)]
     asked = [Answer(0, ({"role": "user", "content": text},), Options(), counts=True) for text in said]
@@ -76,10 +79,11 @@ def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
     assert tokenizer.read == sorted(said, key=len)
 
 
-def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 60 of them each round took ten times as long."""
-    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
-    tokenizer, seconds = HeldTokenizer(), list[float]()
+def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(
+    tokenizer: HeldTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be 60 of them."""
+    seconds = list[float]()
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     first, second = (session.answer(Answer(0, USER, Options(), counts=True)) for _ in range(2))
     while not tokenizer.begun.is_set():
@@ -93,11 +97,9 @@ def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(monkeypatch: pyt
 
 
 def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(
-    monkeypatch: pytest.MonkeyPatch,
+    tokenizer: HeldTokenizer,
 ) -> None:
-    """Clients that sent megabytes and left, again and again, filled the memory for ten seconds."""
-    monkeypatch.setattr("app.engine.session.LOOK_SECONDS", 0.001)
-    tokenizer = HeldTokenizer()
+    """A client may send megabytes and leave, again and again."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     first = session.answer(Answer(0, USER, Options(), counts=True))
     while not tokenizer.begun.is_set():

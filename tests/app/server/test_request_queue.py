@@ -132,7 +132,7 @@ async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer()
 
 
 async def test_requests_that_only_count_tokens_have_a_limit_too() -> None:
-    """256 connections' texts of 8 MB were with the engine at once."""
+    """Else texts of 8 MB from 256 connections would be with the engine at once."""
     link: Any = SimpleNamespace(send=lambda *_: 0, pump=lambda: None)
     queue, counting = RequestQueue(link, print, at_once=2), Answer(0, "hello", Options(), counts=True)
     queue.join([counting] * (MOST_WAITING + 1))
