@@ -1,8 +1,8 @@
 """Prompt lookup: copy what followed the longest earlier occurrence of the text's ending.
 
-Free, exact and strong where the answer repeats its prompt (editing, summaries, code). A suffix
-automaton over documents, prompt and answer (SAM-Decoding, Hu et al. 2024, arXiv 2411.10666) finds
-the longest match in constant time per token; the latest occurrence wins.
+Free, exact and strong where the answer repeats its prompt (editing, summaries, code; Saxena 2023). It looks
+through documents, prompt and answer, by chains of the places after the same tokens, as DEFLATE does
+(RFC 1951, section 4); the latest of equally long occurrences wins.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,10 @@ from mlx_spec.verify.batch import BatchVerifier
 
 MIN_MATCH = 3
 """Shorter endings occur by chance."""
-LINKS_REFRESHED = 32
-"""How many shorter endings are updated with a new occurrence; bounds the work on "aaaa"."""
+LONGEST = 32
+"""Tokens of a match that are compared, at most: a longer one predicts no better."""
+TRIED = 64
+"""Earlier occurrences that are compared, the latest ones; bounds the work on "aaaa"."""
 CANDIDATES = {
     least: Candidate("lookup", f"lookup {least}+", prior, limit=2 * least - 1, host_text=True)
     for least, prior in ((16, 0.9), (8, 0.8), (5, 0.6), (MIN_MATCH, 0.3))
@@ -24,59 +26,49 @@ CANDIDATES = {
 draft model's first token is accepted about as often as one after a match of five."""
 
 
-class SuffixAutomaton:
-    """Every substring of a growing token sequence, each with where it ended last (Blumer et al. 1985)."""
+class Occurrences:
+    """A growing token sequence, and where the same `MIN_MATCH` tokens occurred in it."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
-        self._next: list[dict[int, int]] = [{}]
-        self._link = [-1]
-        self._size = [0]
-        self._end = [-1]
-        self._last = 0
+        self._latest: dict[tuple[int, ...], int] = {}
+        """The place after the latest occurrence of these tokens that is followed by another."""
+        self._earlier: list[int] = []
+        """By place: the one after the occurrence before of the same tokens, -1 if there is none."""
+        self._match: tuple[int, int] | None = (0, 0)
 
     def extend(self, token: int) -> None:
-        """Add one token. Amortised constant time."""
-        self._refresh()
-        here = self._state(self._size[self._last] + 1, {}, len(self.tokens))
+        """Add one token."""
+        self._match, ending = None, self._ending
+        self._earlier.append(self._latest.get(ending, -1))
+        self._latest[ending] = len(self.tokens)
         self.tokens.append(token)
-        at = self._last
-        while at >= 0 and token not in self._next[at]:
-            self._next[at][token] = here
-            at = self._link[at]
-        self._link[here] = self._split(at, token) if at >= 0 else 0
-        self._last = here
 
     def longest_match(self) -> tuple[int, int]:
-        """(length of the longest ending that occurred before, index after its latest occurrence)."""
-        state = self._link[self._last]
-        return (0, 0) if state <= 0 else (self._size[state], self._end[state] + 1)
+        """(tokens of the longest ending that occurred before, at most `LONGEST`, the place after it); (0, 0)
+        for one of fewer than `MIN_MATCH` tokens."""
+        if self._match is None:
+            self._match = self._search()
+        return self._match
 
-    def _split(self, at: int, token: int) -> int:
-        onward = self._next[at][token]
-        if self._size[onward] == self._size[at] + 1:
-            return onward
-        copy = self._state(self._size[at] + 1, dict(self._next[onward]), self._end[onward])
-        self._link[copy] = self._link[onward]
-        self._link[onward] = copy
-        while at >= 0 and self._next[at].get(token) == onward:
-            self._next[at][token] = copy
-            at = self._link[at]
-        return copy
+    def _search(self) -> tuple[int, int]:
+        found, place, tried = (0, 0), self._latest.get(self._ending, -1), 0
+        while place >= MIN_MATCH and tried < TRIED and found[0] < LONGEST:
+            if (size := self._shared(place)) > found[0]:
+                found = size, place
+            place, tried = self._earlier[place], tried + 1
+        return found
 
-    def _refresh(self) -> None:
-        """Note for the endings of the text so far that they occurred here, before the text goes on."""
-        state, left = self._link[self._last], LINKS_REFRESHED
-        while state > 0 and left:
-            self._end[state] = len(self.tokens) - 1
-            state, left = self._link[state], left - 1
+    @property
+    def _ending(self) -> tuple[int, ...]:
+        return tuple(self.tokens[-MIN_MATCH:])
 
-    def _state(self, size: int, onward: dict[int, int], end: int) -> int:
-        self._next.append(onward)
-        self._link.append(0)
-        self._size.append(size)
-        self._end.append(end)
-        return len(self._size) - 1
+    def _shared(self, place: int) -> int:
+        """How many tokens before `place` are those at the end."""
+        known, end, size = self.tokens, len(self.tokens), MIN_MATCH
+        while size < min(LONGEST, place) and known[place - size - 1] == known[end - size - 1]:
+            size += 1
+        return size
 
 
 class LookupDrafter(Drafter):
@@ -116,26 +108,26 @@ class Copier:
 
     def __init__(self, documents: Texts):
         self._documents = documents
-        self._automaton = SuffixAutomaton()
+        self._occurrences = Occurrences()
         for number, document in enumerate(documents):
             for token in (*document, -1 - number):  # a border that matches nothing
-                self._automaton.extend(token)
-        self._begin = len(self._automaton.tokens)
+                self._occurrences.extend(token)
+        self._begin = len(self._occurrences.tokens)
 
     @property
     def _indexed(self) -> int:
         """How many tokens of the text."""
-        return len(self._automaton.tokens) - self._begin
+        return len(self._occurrences.tokens) - self._begin
 
     def continues(self, tokens: Sequence[int], documents: Texts) -> bool:
         """Whether `tokens` begin with all that was indexed, beside the same documents."""
-        same = self._automaton.tokens[self._begin :] == list(tokens[: self._indexed])
+        same = self._occurrences.tokens[self._begin :] == list(tokens[: self._indexed])
         return self._indexed > 0 and same and self._documents == documents
 
     def index(self, tokens: Sequence[int]) -> None:
         """Index the new tokens: of a prompt, while others wait."""
         for token in tokens[self._indexed :]:
-            self._automaton.extend(token)
+            self._occurrences.extend(token)
 
     def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
         """Index the new tokens. Returns whether a copy of one token would have predicted each."""
@@ -143,22 +135,20 @@ class Copier:
         for token in tokens[self._indexed :]:
             if candidate := self.candidate():
                 shadows += [(candidate, [guess == token]) for guess in self.copy(1)]
-            self._automaton.extend(token)
+            self._occurrences.extend(token)
         return shadows
 
     def candidate(self) -> Candidate | None:
         """The candidate for the current match length."""
-        size = self._automaton.longest_match()[0]
-        if size < MIN_MATCH:
-            return None
-        return next(candidate for least, candidate in CANDIDATES.items() if size >= least)
+        size = self._occurrences.longest_match()[0]
+        return next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
 
     def copy(self, length: int) -> list[int]:
         """What followed the longest earlier occurrence, repeated with its period at the text's end."""
-        size, start = self._automaton.longest_match()
-        if size < MIN_MATCH:
+        size, start = self._occurrences.longest_match()
+        if not size:
             return []
-        known = self._automaton.tokens
+        known = self._occurrences.tokens
         period = len(known) - start
         copied: list[int] = []
         for i in range(length):

@@ -6,32 +6,42 @@ import pytest
 
 from mlx_spec import Options
 from mlx_spec.arrays import Length
-from mlx_spec.drafters.lookup import Copier, LookupDrafter, SuffixAutomaton
+from mlx_spec.drafters.lookup import LONGEST, MIN_MATCH, TRIED, Copier, LookupDrafter, Occurrences
 from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, text, tiny_llama, tokens
 
 
-def longest_ending_seen_before(tokens: list[int]) -> int:
+def longest_ending_seen_before(tokens: list[int]) -> tuple[int, int]:
+    """(size, the place after its latest occurrence before)."""
     for size in range(len(tokens) - 1, 0, -1):
-        ending = tokens[-size:]
-        if any(tokens[i : i + size] == ending for i in range(len(tokens) - size)):
-            return size
-    return 0
+        for place in range(len(tokens) - 1, size - 1, -1):
+            if tokens[place - size : place] == tokens[-size:]:
+                return size, place
+    return 0, 0
 
 
 @pytest.mark.parametrize("alphabet", [1, 2, 3, 8])
-def test_the_longest_match_is_that_of_a_naive_search(alphabet):
+def test_the_longest_match_is_the_latest_of_a_naive_search(alphabet):
     rng = random.Random(alphabet)
     for _ in range(20):
         tokens: list[int] = []
-        automaton = SuffixAutomaton()
-        for _ in range(40):
+        occurrences = Occurrences()
+        for _ in range(min(LONGEST, TRIED)):
             tokens.append(rng.randrange(alphabet))
-            automaton.extend(tokens[-1])
-            size, start = automaton.longest_match()
-            assert size == longest_ending_seen_before(tokens)
-            if size:
-                assert start < len(tokens) and tokens[start - size : start] == tokens[-size:]
+            occurrences.extend(tokens[-1])
+            found = longest_ending_seen_before(tokens)
+            assert occurrences.longest_match() == (found if found[0] >= MIN_MATCH else (0, 0))
+
+
+def test_no_match_is_compared_further_than_one_that_predicts_as_well_nor_more_than_the_latest_are_tried():
+    same = Occurrences()
+    for token in [1] * 400:
+        same.extend(token)
+    assert same.longest_match() == (LONGEST, 399)
+    often = Occurrences()
+    for token in [9, 1, 2, 3, 4, *[8, 1, 2, 3, 5] * TRIED, 9, 1, 2, 3]:
+        often.extend(token)
+    assert often.longest_match() == (MIN_MATCH, len(often.tokens) - 5), "four tokens match further back"
 
 
 def copied(drafter: LookupDrafter, text: list[int], depth: int, documents=()) -> list[int]:
@@ -81,7 +91,7 @@ def test_copying_is_drafted_by_lookup_even_beside_a_draft_model():
     engine = engine_of(target, tiny_llama(1), context_limit=2048)
     ids = prompt(6, 1)
     out = text(engine, ids, max_tokens=120)
-    assert longest_ending_seen_before(out) > 50, "the target does not repeat itself; choose another seed"
+    assert longest_ending_seen_before(out)[0] > 50, "the target does not repeat itself; choose another seed"
     rounds = list(engine.generate(ids, Options(max_tokens=120, drafter="auto", draft_length=4)))
     assert tokens(rounds) == out
     stats = engine.stats(rounds)
@@ -110,14 +120,14 @@ def test_what_was_interrupted_while_it_was_indexed_is_indexed_again(calls, monke
     wanted = [read.drafted for read in engine_of(target, context_limit=400).generate(ids, options)]
     engine = engine_of(target, context_limit=400)
 
-    def stopped(automaton, size, onward, end, whole=SuffixAutomaton._state):
+    def stopped(occurrences, token, whole=Occurrences.extend):
         left[0] -= 1
         if left[0]:
-            return whole(automaton, size, onward, end)
-        automaton._next.append(onward)  # the first of its four steps
+            return whole(occurrences, token)
+        occurrences.tokens.append(token)  # the last of its steps, without the others
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SuffixAutomaton, "_state", stopped)
+    monkeypatch.setattr(Occurrences, "extend", stopped)
     with pytest.raises(KeyboardInterrupt):
         list(engine.generate(ids, options))
     assert [read.drafted for read in engine.generate(ids, options)] == wanted
