@@ -78,9 +78,11 @@ The same prompts without and with drafting, one after the other on the same engi
             if progress.run is not None:
                 progress.break_off("left before its end")
             progress.stop()
+            judged = "it broke off before both ways had run once, too early to judge."
             if (record := progress.record()) is not None:
                 self._keep(record)
-                self.app.state.view.note(f"Comparison: {sentence(record)}")
+                judged = sentence(record)
+            self.app.state.view.note(f"You left the comparison: {judged}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that would do nothing now are not offered."""

@@ -204,6 +204,16 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
     assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
 
 
+async def test_a_comparison_that_is_left_too_early_to_judge_says_so(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.stream()
+        await chat.settled(by="escape")
+        screen = await chat.reached(CompareScreen, by="f5")
+        await chat.until(lambda: screen.progress is not None and screen.progress.run is not None)
+        await chat.noticed("You left the comparison: it broke off before both ways had run once", by="f2")
+        assert store.kept().records == ()
+
+
 def test_the_bars_race_as_the_two_ran_and_end_as_long_as_they_were_fast() -> None:
     bars = Bars()
     bars.begin(bars.plain, token_limit=8)
