@@ -69,8 +69,8 @@ class ComparisonView(Vertical):
         self._setting = 0
         self._growing: ComparePane | None = None
         """The pane of the current run; None for warm-ups and repeats."""
-        self._plain = ComparePane("Without drafting", "plain")
-        self._drafted = ComparePane("With drafting", "drafted")
+        self._plain = ComparePane("Plain", "plain")
+        self._drafted = ComparePane("Drafted", "drafted")
         self._figures = ComparisonFigures(id="figures")
         self._views = ContentSwitcher(
             Container(self._plain, self._drafted, id="panes"), self._figures,
@@ -95,8 +95,8 @@ class ComparisonView(Vertical):
         bars = self._race.bars
         if run.prompt != self._prompt:
             bars.clear()
-            self._plain.begin("Without drafting")
-            self._drafted.begin("With drafting")
+            self._plain.begin("Plain")
+            self._drafted.begin("Drafted")
             self._prompt = -1 if run.warm_up else run.prompt  # a warm-up is no part of the race
         setting = plan.settings[run.setting]
         bars.begin(bars.drafted if setting.drafts else bars.plain, plan.options_of(run).max_tokens)
@@ -184,6 +184,4 @@ class ComparisonView(Vertical):
 
 
 def _title(setting: Setting) -> str:
-    if setting.drafts:
-        return f"With drafting: {setting.label}"
-    return f"Without drafting at {setting.temperature:g}" if setting.temperature else "Without drafting"
+    return f"Drafted: {setting.label}" if setting.drafts else setting.label.capitalize()

@@ -48,6 +48,7 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
             await chat.until(lambda: all(pane.region.right <= chat.app.size.width for pane in panes))
             await chat.until(lambda width=width: (panes[0].region.x == panes[1].region.x) is (width == 40))
         assert "accepted 2 of 2" in str(panes[1].border_subtitle)
+        assert [str(pane.border_title) for pane in panes] == ["Plain", "Drafted: auto"]
         for size, large in (((120, 24), True), ((40, 24), False), ((120, 12), False)):
             await chat.pilot.resize_terminal(*size)
             ratio, words = screen.query_one("#ratio", Digits), screen.query_one("#verdict", Static)
@@ -55,6 +56,8 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
             assert ratio.value == "2.00x"
             assert "2.00x faster, same text" in str(words.content)
             assert "2.00 to 2.00 over 3 repeats" in str(words.content)
+        await chat.pilot.resize_terminal(40, 12)
+        await chat.shows("─ Plain ─", "─ Drafted: auto ─")
         await chat.pilot.resize_terminal(44, 18)
         await chat.until(lambda: all(pane.max_scroll_y > 0 for pane in panes))
         await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes), by=(*["pageup"] * 9,))

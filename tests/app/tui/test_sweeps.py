@@ -59,9 +59,9 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         (file,) = exports.glob("*.json")
         assert {"versions", "device", "pair", "options", "verdicts"} <= set(json.loads(file.read_text()))
         await chat.press("v")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, length auto"
+        assert again.query_one("#drafted", ComparePane).border_title == "Drafted: model, length auto"
         await chat.press("down")
-        assert again.query_one("#drafted", ComparePane).border_title == "With drafting: model, 1 token"
+        assert again.query_one("#drafted", ComparePane).border_title == "Drafted: model, 1 token"
         assert store.last_speeds()["scripted"].startswith(f"{record.speed(0):.0f} tok/s plain, ")
         await chat.until(lambda: len(store.kept().records) == 2, by=("escape", "d", "y"))
         await chat.until(lambda: rows.option_count == 2)
@@ -90,7 +90,7 @@ async def test_the_texts_of_a_sweep_begin_with_the_setting_of_the_verdict_above_
             plain = record.outcome(0, 0)
             await chat.push(CompareScreen(record=replace(record, outcomes=(plain, slow, other))))
             await chat.shows(words)
-            await chat.shows("With drafting: 2 tokens", by="v")
+            await chat.shows("Drafted: 2 tokens", by="v")
 
 
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
