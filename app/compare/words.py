@@ -14,12 +14,13 @@ SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
 SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
 
-def drafting_text(run: Stats) -> str:
-    """How many drafted tokens a run accepted; if most rounds were plain, how many rounds drafted."""
-    tried = run.rounds - run.rounds_by_drafter.get("none", 0)
-    if run.draft_n and tried < run.rounds / 2:
-        return f"drafted in {tried:,} of {counted(run.rounds, 'round')}"
-    return f"accepted {run.draft_n_accepted:,} of {run.draft_n:,}" if run.draft_n else ""
+def drafting_text(runs: Sequence[Stats]) -> str:
+    """The share of drafted tokens that was accepted; if most rounds were plain, how many rounds drafted."""
+    rounds, drafted = sum(run.rounds for run in runs), sum(run.draft_n for run in runs)
+    tried = rounds - sum(run.rounds_by_drafter.get("none", 0) for run in runs)
+    if drafted and tried < rounds / 2:
+        return f"drafted in {tried:,} of {counted(rounds, 'round')}"
+    return f"{sum(run.draft_n_accepted for run in runs) / drafted:.0%} accepted" if drafted else ""
 
 
 def unexplained(measured: Sequence[Measured], verify: str) -> list[Measured]:

@@ -45,11 +45,9 @@ class ComparePane(VerticalScroll, can_focus=False):
         self.border_subtitle = counted(event.tokens, "token")
 
     def end(self, runs: Sequence[Stats]) -> None:
-        """Show the median decoding time of the repeats, and the drafting figures of the first."""
-        seconds, first = median(run.decode_seconds for run in runs), runs[0]
-        drafting = f", {text}" if (text := drafting_text(first)) else ""
-        tokens = "" if first.draft_n else f"{counted(first.tokens, 'token')} in "
-        self.border_subtitle = f"{tokens}{seconds:.2f} s{drafting}"
+        """Show the median decoding time of the repeats, and what drafting did in all of them."""
+        did = drafting_text(runs) or counted(runs[0].tokens, "token")
+        self.border_subtitle = f"{median(run.decode_seconds for run in runs):.2f} s, {did}"
 
     def show(self, title: str, outcome: Outcome) -> None:
         self.begin(title)

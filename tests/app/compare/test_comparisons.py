@@ -240,13 +240,24 @@ def test_no_word_of_a_picture_is_cut_off_at_its_edges(
         assert 0 <= box.x0 and box.x1 <= figure.bbox.x1 and 0 <= box.y0, text.get_text()
 
 
+def test_the_text_of_several_runs_has_the_accepted_share_of_the_verdict() -> None:
+    """Lengths chosen by measured times differ from run to run."""
+    one, other = Round((1, 2), 1, (1, 5), "model", 0.1), Round((1, 2), 2, (1, 2, 3), "model", 0.1)
+    runs = [summarise([one, one]), summarise([one, other])]
+    collector = RunCollector(wanted(repeats=2))
+    for run in collector.plan.runs:
+        collector.add(run, TOKENS, runs[run.repeat] if run.setting else stats(0.1), [])
+    assert "accepted 62%, 1.25 per round" in headline(record_of(collector), 1)[1]
+    assert drafting_text(runs) == "62% accepted"
+
+
 def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> None:
     """One accepted token in 300 rounds gives no meaningful acceptance rate."""
     drafted, plain = Round((1, 2), 1, (1, 5), "model", 0.1), Round((), 0, (1,), "none", 0.1)
-    assert drafting_text(summarise([plain] * 9)) == ""
-    assert drafting_text(summarise([drafted, *[plain] * 299])) == "drafted in 1 of 300 rounds"
-    assert drafting_text(summarise([drafted, plain])) == "accepted 1 of 2"
-    assert drafting_text(summarise([drafted])) == "accepted 1 of 2"
+    assert drafting_text([summarise([plain] * 9)]) == ""
+    assert drafting_text([summarise([drafted, *[plain] * 299])]) == "drafted in 1 of 300 rounds"
+    assert drafting_text([summarise([drafted, plain])]) == "50% accepted"
+    assert drafting_text([summarise([drafted])]) == "50% accepted"
     three, one = RunCollector(wanted(repeats=1)), RunCollector(wanted(repeats=1))
     for run in three.plan.runs:
         three.add(run, TOKENS, summarise([plain] * len(TOKENS)), [])
