@@ -10,8 +10,10 @@ from textual_plot import HiResMode, PlotWidget
 
 from app.compare.plots import Series
 
-LOOKS = (("text-success", "●"), ("text-warning", "◆"), ("text-secondary", "■"), ("text-error", "▲"),
-         ("foreground", "×"), ("text-muted", "+"))  # fmt: skip
+COLOURS = ("text-success", "text-warning", "text-secondary", "text-error", "foreground", "text-muted")
+MARKERS = "●◆■▲×+▼"
+"""One more than there are colours: lines of one colour have different markers."""
+LOOKS = tuple(zip(cycle(COLOURS), MARKERS * len(COLOURS)))
 """A colour of the theme and a marker per line: the marker tells lines apart without colours."""
 
 AUTO, DASHES = "╌", 400

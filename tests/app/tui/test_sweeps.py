@@ -13,7 +13,7 @@ from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.comparison_view import ComparePane
-from app.tui.widgets.length_plot import TICKS, LengthPlot, ticks
+from app.tui.widgets.length_plot import LOOKS, TICKS, LengthPlot, ticks
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_compare import compared
 
@@ -104,6 +104,11 @@ async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenCh
         await chat.until(lambda: str(title.content).endswith("6 prompts together"))
         await chat.until(lambda: str(title.content).endswith("1/6 (Left, Right) chat"), by="v")
         await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"), by="right")
+
+
+def test_two_lines_of_a_plot_differ_in_colour_or_marker() -> None:
+    """Six drafters at two temperatures are twelve lines."""
+    assert len(set(LOOKS)) == len(LOOKS) >= 12
 
 
 def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
