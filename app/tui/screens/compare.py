@@ -35,6 +35,9 @@ The same prompts without and with drafting, one after the other on the same engi
     BINDINGS = [
         STOP := bind("escape", "stop", "Stop", "compare.stop", "Stop and judge what ran"),
         replace(STOP, action="dismiss", description="Back", tooltip="Go back, once it ended"),
+        bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
+             "Scroll both texts, or the figures, down"),
+        bind("pageup", "scroll_texts(-1)", "", "compare.page_up", "Scroll both texts, or the figures, up"),
         bind("f5,ctrl+r", "again", "Again", "compare.again", "Run the comparison again"),
         bind("v", "view", "Texts/figures", "compare.view", "Show the texts side by side, or the figures"),
         bind("left", "prompt(-1)", "", "compare.left", "Prompt before"),
@@ -45,9 +48,6 @@ The same prompts without and with drafting, one after the other on the same engi
              "Run the same prompts with draft lengths 0 to 8, and longer ones while they are faster"),
         bind("e", "export", "Export", "compare.export",
              "Write JSON, CSV and a picture into the folder for exports"),
-        bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
-             "Scroll both texts, or the figures, down"),
-        bind("pageup", "scroll_texts(-1)", "", "compare.page_up", "Scroll both texts, or the figures, up"),
     ]  # fmt: skip
 
     def __init__(self, *, plan: Plan | None = None, record: Record | None = None) -> None:

@@ -107,8 +107,8 @@ async def test_a_key_that_scrolls_is_offered_where_something_is_out_of_view(open
         await chat.until(lambda: "Sweep" in keys_shown(chat) and "PgDn Scroll" in keys_shown(chat), by="f5")
         await chat.pilot.resize_terminal(200, 60)
         await chat.until(lambda: "Sweep" in keys_shown(chat) and "PgDn" not in keys_shown(chat))
-        await chat.pilot.resize_terminal(40, 12)  # `v Texts/figures` does not fit, shorter ones do
-        await chat.until(lambda: keys_shown(chat) == "Esc Back F5 Again s Sweep F1 Help")
+        await chat.pilot.resize_terminal(45, 12)  # `v Texts/figures` does not fit, shorter ones do
+        await chat.until(lambda: keys_shown(chat) == "Esc Back PgDn Scroll F5 Again s Sweep F1 Help")
 
 
 async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(open_chat: OpenChat) -> None:

@@ -13,7 +13,7 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
 
@@ -106,6 +106,7 @@ async def test_a_low_comparison_names_its_prompt_and_its_plot_tells_speeds_apart
     async with open_chat(size=(40, 10), asked="Donaudampfschifffahrtsgesellschaft") as chat:
         await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")), by="/sweep length=1-2 repeats=1")
         await chat.shows("Donau")
+        await chat.until(lambda: "PgDn Scroll" in keys_shown(chat))
         await chat.pilot.resize_terminal(40, 17)
         # Plain decoding is half as fast.
         await chat.until(lambda: sum("●" in line for line in chat.screen.splitlines()) > 1)
