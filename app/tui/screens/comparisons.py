@@ -43,8 +43,8 @@ class ComparisonsScreen(OpenedScreen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         record = self.records[event.option_index]
-        # A row has room for the beginning of a prompt at most.
-        summary = f"{_what(record)}\n{printable(sentence(record))}\n{one_line(circumstances(record))}"
+        # A row has room for the beginning of a prompt at most, and a long prompt leaves none for more.
+        summary = f"{printable(sentence(record))}\n{_what(record)}\n{one_line(circumstances(record))}"
         self.query_one("#comparison-summary", Static).update(Content(summary))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -80,6 +80,15 @@ async def test_in_five_rows_a_chat_and_a_comparison_can_be_chosen(open_chat: Ope
         await chat.until(lambda: "hello" in chat.screen)
 
 
+async def test_in_twelve_rows_the_list_of_comparisons_has_the_whole_verdict(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), asked=f"echo {LONG} " * 9) as chat:
+        await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")), by="/sweep length=1-2 repeats=2")
+        await chat.press("escape")
+        await chat.reached(ComparisonsScreen, by="/comparisons")
+        await chat.shows("Best: 1 token", "Worst:", "texts are identical.", "2 settings, echo a prompt")
+        await chat.until(lambda: chat.app.screen.query_one(OptionList).content_size.height >= 2)
+
+
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12), asked=LONG) as chat:
         await chat.until(lambda: chat.app.chat.view.marks, by="f3")
