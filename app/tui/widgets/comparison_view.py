@@ -83,6 +83,10 @@ class ComparisonView(Vertical):
         yield self._race
         yield self._views
 
+    def on_mount(self) -> None:
+        for view in (self._figures, self._plain, self._drafted):  # each can scroll once it is laid out
+            self.watch(view, "show_vertical_scrollbar", self.screen.refresh_bindings, init=False)
+
     def clear(self) -> None:
         self._record, self._prompt = None, -1
         self._views.current = "panes"

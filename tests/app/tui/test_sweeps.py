@@ -93,6 +93,18 @@ async def test_the_texts_of_a_sweep_begin_with_the_setting_of_the_verdict_above_
             await chat.shows("Drafted: 2 tokens", by="v")
 
 
+async def test_figures_that_are_laid_out_late_still_offer_the_key_that_scrolls_them(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(120, 40), asked="hello") as chat:
+        screen, _ = await compared(chat, "/sweep length=1-2 repeats=1")
+        await chat.until(lambda: bool(screen.query("LengthPlot Grid")) and "Sweep" in keys_shown(chat))
+        await chat.pilot.pause()
+        assert "PgDn" not in keys_shown(chat)
+        await screen.query_one(ComparisonFigures).mount(Static("a line\n" * 99))
+        await chat.until(lambda: "PgDn Scroll" in keys_shown(chat))
+
+
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
