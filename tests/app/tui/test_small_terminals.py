@@ -1,11 +1,14 @@
 """Small terminals, where the typed text and the chosen item stay in view; and wide ones."""
 
+from dataclasses import replace
+
 import pytest
 from textual._compositor import Compositor
 from textual.events import Resize
 from textual.widgets import Input, OptionList
 
 from app.chat.engine_link import STARTS_AGAIN
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.own_pair import OwnPairScreen
@@ -14,6 +17,7 @@ from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
+from tests.app.tui.test_compare import compared
 
 LONG = "a prompt whose beginning is the title of a chat and long enough for two lines"
 
@@ -87,6 +91,14 @@ async def test_in_twelve_rows_the_list_of_comparisons_has_the_whole_verdict(open
         await chat.reached(ComparisonsScreen, by="/comparisons")
         await chat.shows("Best: 1 token", "Worst:", "texts are identical.", "2 settings, echo a prompt")
         await chat.until(lambda: chat.app.screen.query_one(OptionList).content_size.height >= 2)
+
+
+async def test_in_twelve_rows_a_comparison_says_why_it_was_broken_off(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), asked="hello") as chat:
+        _, record = await compared(chat)
+        reason = "after 4 of 6 runs: The engine process was ended by SIGKILL."
+        await chat.push(CompareScreen(record=replace(record, broken_off=reason)))
+        await chat.shows("2.00x faster", "SIGKILL.")
 
 
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
