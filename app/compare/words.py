@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.compare.comparison import Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
-from app.shell.number_text import counted, rate_text
+from app.shell.number_text import rate_text
 from mlx_spec.stats import Stats
 
 HARDLY = 0.005
@@ -15,11 +15,11 @@ SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
 
 def drafting_text(runs: Sequence[Stats]) -> str:
-    """The share of drafted tokens that was accepted; if most rounds were plain, how many rounds drafted."""
+    """The share of drafted tokens that was accepted; if most rounds were plain, the share that drafted."""
     rounds, drafted = sum(run.rounds for run in runs), sum(run.draft_n for run in runs)
     tried = rounds - sum(run.rounds_by_drafter.get("none", 0) for run in runs)
     if drafted and tried < rounds / 2:
-        return f"drafted in {tried:,} of {counted(rounds, 'round')}"
+        return f"drafted in {tried / rounds * 100:.2g}% of rounds"
     return f"{sum(run.draft_n_accepted for run in runs) / drafted:.0%} accepted" if drafted else ""
 
 

@@ -255,7 +255,7 @@ def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> Non
     """One accepted token in 300 rounds gives no meaningful acceptance rate."""
     drafted, plain = Round((1, 2), 1, (1, 5), "model", 0.1), Round((), 0, (1,), "none", 0.1)
     assert drafting_text([summarise([plain] * 9)]) == ""
-    assert drafting_text([summarise([drafted, *[plain] * 299])]) == "drafted in 1 of 300 rounds"
+    assert drafting_text([summarise([drafted, *[plain] * 299])]) == "drafted in 0.33% of rounds"
     assert drafting_text([summarise([drafted, plain])]) == "50% accepted"
     assert drafting_text([summarise([drafted])]) == "50% accepted"
     three, one = RunCollector(wanted(repeats=1)), RunCollector(wanted(repeats=1))
