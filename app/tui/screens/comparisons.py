@@ -96,4 +96,4 @@ def _row(record: Record) -> Content:
 def _what(record: Record) -> str:
     several = len(record.prompts) > 1
     what = f"{len(record.prompts)} prompts" if several else one_line(record.prompts[0].prompt)
-    return f"{len(record.drafting)} settings, {what}" if len(record.drafting) > 1 else what
+    return f"{len(record.settings)} settings, {what}" if len(record.drafting) > 1 else what
