@@ -39,12 +39,12 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Without the temperature: `plain`, `auto`, `3 tokens`, `model, 3 tokens`, `model, length auto`."""
+        """Without the temperature: `plain`, `auto`, `auto, 3 tokens`, `model, length auto`."""
         if not self.drafts:
             return "plain"
+        if (self.drafter, self.draft_length) == ("auto", None):
+            return "auto"
         length = "length auto" if self.draft_length is None else counted(self.draft_length, "token")
-        if self.drafter == "auto":
-            return "auto" if self.draft_length is None else length
         return f"{self.drafter}, {length}"
 
     @property

@@ -35,9 +35,9 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         "lookup, 1 token", "lookup, 2 tokens", "lookup, length auto", "lookup, 1 token at 0.8",
         "lookup, 2 tokens at 0.8", "lookup, length auto at 0.8",
     ]  # fmt: skip
-    joined = read_sweep("length=2 drafter=lookup,eagle+lookup", CHAT, Options())
+    joined = read_sweep("length=2 drafter=auto,lookup,eagle+lookup", CHAT, Options())
     labels = [setting.label for setting in joined.settings if setting.drafts]
-    assert labels == ["lookup, 2 tokens", "eagle+lookup, 2 tokens"]
+    assert labels == ["auto, 2 tokens", "lookup, 2 tokens", "eagle+lookup, 2 tokens"]
     assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
     assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
     assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
@@ -80,7 +80,7 @@ def test_a_sweep_goes_on_with_greater_lengths_while_the_greatest_is_the_fastest(
     assert [(run.setting, run.warm_up) for run in longer.runs_of([10])] == [(10, True)] + [(10, False)] * 3
     plan = longer
     longer = plan.longer(speed)
-    assert longer is not None and longer.settings[-1].name == "12 tokens"
+    assert longer is not None and longer.settings[-1].name == "auto, 12 tokens"
     plan = longer
     assert plan.longer(speed) is None, "12 was slower than 10"
     assert replace(wanted(*lengths), climbs=False).longer(lambda place: place) is None

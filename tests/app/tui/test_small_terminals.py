@@ -89,7 +89,7 @@ async def test_in_twelve_rows_the_list_of_comparisons_has_the_whole_verdict(open
         await chat.until(lambda: bool(chat.app.screen.query("LengthPlot")), by="/sweep length=1-2 repeats=2")
         await chat.press("escape")
         await chat.reached(ComparisonsScreen, by="/comparisons")
-        await chat.shows("Best: 1 token", "Worst:", "texts are identical.", "3 settings, echo a prompt")
+        await chat.shows("Best: auto, 1 token", "Worst:", "identical.", "3 settings,")
         await chat.until(lambda: chat.app.screen.query_one(OptionList).content_size.height >= 2)
 
 

@@ -84,13 +84,13 @@ async def test_the_texts_of_a_sweep_begin_with_the_setting_of_the_verdict_above_
             return replace(outcome, runs=tuple(runs))
 
         for slow, other, words in (
-            (slowed(one, 2), two, "2 tokens: 2.00x faster"),
-            (slowed(one, 8), slowed(two, 4), "2 tokens: 0.50x: slower"),
+            (slowed(one, 2), two, "auto, 2 tokens: 2.00x faster"),
+            (slowed(one, 8), slowed(two, 4), "auto, 2 tokens: 0.50x: slower"),
         ):
             plain = record.outcome(0, 0)
             await chat.push(CompareScreen(record=replace(record, outcomes=(plain, slow, other))))
             await chat.shows(words)
-            await chat.shows("Drafted: 2 tokens", by="v")
+            await chat.shows("Drafted: auto, 2 tokens", by="v")
 
 
 async def test_figures_that_are_laid_out_late_still_offer_the_key_that_scrolls_them(
