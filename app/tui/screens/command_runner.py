@@ -147,6 +147,9 @@ class CommandRunner:
             raise BadInput(self._app.keys.fill_in(busy))
         read = read_sweep if sweep else read_compare
         plan = read(text, self._chat.conversation, self._chat.settings.for_answer(drafting=True))
+        if (info := self._chat.link.info) is not None:
+            for setting in plan.settings:
+                check_drafters(setting.drafter, info.name, info.drafters)
         self._app.push_screen(CompareScreen(plan=plan))
 
     def _pairs(self, chosen: str | None = None) -> None:

@@ -118,6 +118,14 @@ async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenCh
         await chat.until(lambda: str(title.content).endswith("2/6 (Left, Right) code"), by="right")
 
 
+async def test_a_sweep_with_a_drafter_that_the_pair_lacks_is_refused_before_it_runs(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.noticed("scripted has no drafter eagle", by="/sweep drafter=model,eagle length=1")
+        assert chat.app.screen is chat.app.chat
+
+
 def test_two_lines_of_a_plot_differ_in_colour_or_marker() -> None:
     """Six drafters at two temperatures are twelve lines."""
     assert len(set(LOOKS)) == len(LOOKS) >= 12
