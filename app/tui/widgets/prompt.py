@@ -191,8 +191,8 @@ class Prompt(Vertical):
 
     def _walk(self, direction: int) -> None:
         shown = Unsent(self.area.text, self.attachments)
-        if direction < 0 and not shown.text and (waiting := self.app.state.take_back()):
-            self.fill(waiting.text, *waiting.attachments)
+        if direction < 0 and (waiting := self.app.state.take_back()):
+            self.fill("\n".join(filter(None, (waiting.text, shown.text))), *waiting.attachments)
             return
         found = self.past.earlier(shown) if direction < 0 else self.past.later(shown)
         if found is not None:

@@ -154,6 +154,22 @@ async def test_prompts_left_in_another_chat_come_back_with_files(open_chat: Open
         assert not files(chat), "sent once, it is a prompt like any other"
 
 
+async def test_up_takes_back_all_that_waits_before_it_recalls_anything_that_was_sent(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.stream("hold")
+        for text in ("first", "second"):
+            await chat.type(text)
+        await chat.until(lambda: len(chat.app.state.queued) == 2)
+        await chat.has("second", by="up")
+        await chat.has("first\nsecond", by="up")
+        assert not chat.app.state.queued, "what is in the prompt is not asked a second time"
+        await chat.press("enter")
+        await chat.settled(by="escape")
+        assert chat.prompts == ["hello", "hold", "first\nsecond"]
+
+
 def test_up_skips_the_text_that_was_given_back() -> None:
     past = PastPrompts()
     past.add("two")
