@@ -79,7 +79,9 @@ class Transcript(VerticalScroll, can_focus=True):
         self._ids: list[str] = []
         self._window = range(0)
         self._moving = False
-        self._width = 0
+        self._size_before = Size(0, 0)
+        self._sees_selected = False
+        """Whether the chosen message was in view after the last scrolling."""
         self._top: tuple[Message, float] | None = None
         """The first message in view, and its place there; None while the end is in view."""
 
@@ -88,9 +90,9 @@ class Transcript(VerticalScroll, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep what is in view: at another width, the messages above it have other heights."""
-        if self._width != self.size.width:
-            self._width = self.size.width
-            self.call_after_refresh(self._stay, self._top)
+        if self._size_before != self.size:
+            self._size_before = self.size
+            self.call_after_refresh(self._stay, self._top, self._sees_selected)
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""
@@ -109,9 +111,10 @@ class Transcript(VerticalScroll, can_focus=True):
         first, last, count = self._window.start, self._window.stop, len(self._ids)
         if self._moving:
             return
-        if self._width == self.size.width:
+        if self._size_before == self.size:
             top = None if self.is_vertical_scroll_end else self._in_view()
             self._top = top and (top[0], top[0].place_at(top[1]))
+            self._sees_selected = self._shows(self._selected_widget)
         if new_value < old_value and new_value < NEAR and first > 0:
             first = max(0, first - BATCH)
             self._show(first, min(last, first + KEPT))
@@ -167,6 +170,7 @@ class Transcript(VerticalScroll, can_focus=True):
         self.screen.refresh_bindings()  # what the keys can do depends on it
         if (chosen := self._selected_widget) is not None:
             chosen.add_class("-selected")
+            self._sees_selected = True
             self._soon(chosen)
 
     @property
@@ -244,12 +248,22 @@ class Transcript(VerticalScroll, can_focus=True):
                 return widget, self.scroll_y - widget.virtual_region.y
         return None
 
+    def _shows(self, widget: Message | None) -> bool:
+        """Whether a part of the widget is in view."""
+        if widget is None or not widget.is_mounted:
+            return False
+        region = widget.virtual_region
+        return region.bottom > self.scroll_y and region.y < self.scroll_y + self.size.height
+
     def _moved(self, held: tuple[Message, float] | None) -> None:
         if held is not None and held[0].is_attached:
             y = held[0].virtual_region.y + held[1]
             self.scroll_to(y=y, animate=False, immediate=True, force=True)
         self._moving = False
 
-    def _stay(self, top: tuple[Message, float] | None) -> None:
+    def _stay(self, top: tuple[Message, float] | None, sees_selected: bool) -> None:
         self._moved(top and (top[0], top[0].line_at(top[1])))
-        self._top = top
+        self._top, self._sees_selected = top, sees_selected
+        if sees_selected and (chosen := self._selected_widget) is not None:
+            if chosen.virtual_region.height <= self.size.height or not self._shows(chosen):
+                self._soon(chosen)

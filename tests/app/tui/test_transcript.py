@@ -165,3 +165,30 @@ async def test_the_welcome_is_in_the_middle_whenever_the_chat_is_empty(open_chat
         transcript = opened.app.chat.transcript
         assert opened.answers[-1].region.bottom >= transcript.content_region.bottom - 1, "it is followed"
         await opened.until(is_centred, by="ctrl+n")
+
+
+async def test_the_chosen_message_stays_in_view_in_a_smaller_terminal_unless_it_was_scrolled_away(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        for number in range(6):
+            await opened.ask(f"question {number} " * 8)
+
+        def is_whole() -> bool:
+            chosen = view.widgets[view.selected or ""]
+            return view.region.contains_region(chosen.region)
+
+        await opened.until(
+            lambda: view.selected is not None and is_whole(), by=("tab", "home", *["down"] * 4)
+        )
+        for size in ((80, 12), (40, 12), (80, 24), (40, 24)):
+            await opened.pilot.resize_terminal(*size)
+            await opened.pilot.pause()
+            await opened.until(is_whole)
+        view.scroll_end(animate=False)
+        await opened.until(lambda: "question 5" in opened.screen)
+        for columns in (60, 40):
+            await opened.pilot.resize_terminal(columns, 12)
+            await opened.pilot.pause(0.1)
+            await opened.shows("question 5")
