@@ -10,9 +10,9 @@ WORDS = "one two three four five six seven eight nine ten"
 
 
 class Wrapped(App[None]):
-    """A text of one line on two rows, and one of three lines."""
+    """A text of one line on two rows, one of three lines, one of characters with two cells."""
 
-    CSS = "Static { padding: 0 2; width: 34; }"
+    CSS = "Static { padding: 0 2; width: 34; } #wide { padding: 1 2 0 2; }"
 
     def get_default_screen(self) -> Screen[None]:
         return SelectingScreen()
@@ -20,6 +20,7 @@ class Wrapped(App[None]):
     def compose(self) -> ComposeResult:
         yield Static(WORDS, id="wrapped")
         yield Static("a\nb\nc", id="lines")
+        yield Static("a👩‍💻b日本c\nd", id="wide")
 
 
 async def test_a_drag_from_beside_a_wrapped_text_selects_from_the_beginning_of_that_row() -> None:
@@ -30,6 +31,21 @@ async def test_a_drag_from_beside_a_wrapped_text_selects_from_the_beginning_of_t
         await pilot.hover(offset=(9, 1))
         await pilot.mouse_up(offset=(9, 1))
         assert app.screen.get_selected_text() == "seven ei"
+
+
+async def test_a_drag_selects_up_to_the_cell_under_the_mouse_and_emoji_of_several_parts_whole() -> None:
+    app = Wrapped()
+    async with app.run_test(size=(60, 10)) as pilot:
+        await pilot.mouse_down(offset=(2, 5))  # above the text
+        for column, selected in (
+            (1, "a👩‍💻"),
+            (2, "a👩‍💻"),
+            (3, "a👩‍💻b"),
+            (5, "a👩‍💻b日"),
+            (8, "a👩‍💻b日本c"),
+        ):
+            await pilot.hover(offset=(2 + column, 6))
+            assert app.screen.get_selected_text() == selected
 
 
 async def test_a_text_that_becomes_shorter_than_what_is_selected_of_it_ends_nothing() -> None:
