@@ -259,7 +259,7 @@ class CommandRunner:
         """Export the chat in view; `value`: `[markdown|json] [FILE]`."""
         kind, _, file = value.partition(" ")
         if kind.lower() not in EXPORTS:
-            kind, file = Path(value).suffix[1:] or "md", value
+            kind, file = Path(value).suffix[1:] or value or "md", value
         if kind.lower() not in EXPORTS:
             either = f"End the name in .md or .json, or write /export markdown {value}."
             raise BadInput(f"Nothing was written: an export is Markdown or JSON, not {kind}. {either}")
