@@ -30,6 +30,9 @@ SUGGESTED = 3
 NARROW = 60
 """Columns below which the rows have only what matters most."""
 
+SHORT = 24
+"""Terminal lines below which the list, to be in view, comes before what is said about it."""
+
 WAY_ON = "Enter takes it, or just type your first prompt. /welcome shows this again."
 
 
@@ -43,6 +46,11 @@ class FirstRunScreen(OpenedScreen[str | None]):
 A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row goes on \
 with what answers now; on another row it shows that pair, with the key that downloads it."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT, "-tall")]
+
+    AUTO_FOCUS = ""
+    """The list has it, but would be scrolled to: the first lines come first."""
+
     BINDINGS = [
         bind("enter", "choose", "Take it", "welcome.choose", "Go on with the chosen pair"),
         bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
@@ -53,8 +61,9 @@ with what answers now; on another row it shows that pair, with the key that down
             yield Static(Content.styled("Welcome to mlx-spec", "bold $text-accent"), id="welcome-title")
             yield Static(sample(), id="welcome-sample")
             yield Static(Content(self._about()))
-            yield Static(Content("Looking at what fits this machine…"), id="suggestions")
-            yield OptionList(markup=False)
+            about = Static(Content("Looking at what fits this machine…"), id="suggestions")
+            fitting = [about, OptionList(markup=False)]
+            yield from reversed(fitting) if self.app.size.height < SHORT else fitting
             yield Static(Content(WAY_ON), id="way-on")
 
     def on_mount(self) -> None:
@@ -63,7 +72,7 @@ with what answers now; on another row it shows that pair, with the key that down
         options = self.query_one(OptionList)
         options.add_option(Content.assemble((one_line(name), "bold"), f"  {about}"))
         options.highlighted = 0
-        options.focus()
+        options.focus(scroll_visible=False)
         self.run_worker(self._look, thread=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

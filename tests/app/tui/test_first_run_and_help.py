@@ -120,6 +120,21 @@ async def test_a_real_pair_is_offered_with_size_and_speed_and_opens_where_it_is_
         await chat.until(lambda: pairs.chosen is not None and pairs.chosen.name == "smollm2-135m")
 
 
+@pytest.mark.parametrize("size", [(40, 12), (80, 12), (80, 18)])
+async def test_in_a_low_terminal_the_welcome_opens_at_its_first_line_with_all_pairs_in_view(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("app.tui.screens.first_run.this_machine", lambda: MAC)
+    monkeypatch.setattr("app.tui.screens.first_run.this_chip", lambda: find_chip("M4 Pro"))
+    async with open_chat(size=size, pair="builtin", welcomes=True) as chat:
+        await chat.reached(FirstRunScreen)
+        await chat.until(lambda: "models may use" in advice(chat))
+        await chat.pilot.pause(0.1)
+        offered = [facts.pair.name for facts in suggestions(MAC, find_chip("M4 Pro"))]
+        await chat.shows("The built-in pair ships with", *offered)
+
+
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
     small = Machine(400_000_000, 10**12, True)
     assert suggestions(small, None) == [] and "No real pair fits" in about_suggestions(small, [])
