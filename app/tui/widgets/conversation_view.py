@@ -35,6 +35,8 @@ class ConversationView:
         self.show_marks(marks)
 
     def note(self, text: str, kind: Kind = "info", *, seen: bool = False) -> None:
+        pull = f"pull {self._chat.link.pair.name}"  # errors of the engine name the command line's
+        text = text.replace(f"mlx-spec {pull}", f"/{pull}")
         self.notices.add(self._transcript.app, text, kind, seen=seen)
 
     def offer(self, text: str) -> None:
