@@ -154,6 +154,8 @@ class Transcript(VerticalScroll, can_focus=True):
             place = len(self._ids) - 1
             if self.selected in self._ids:
                 place = max(0, min(self._ids.index(self.selected) + direction, place))
+            if place < len(self._ids) - 1:
+                self.release_anchor()  # following the end would take it out of view
             self._choose(self._ids[place])
 
     def go_to(self, message_id: str, words: Sequence[str] = ()) -> None:

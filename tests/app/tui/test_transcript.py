@@ -192,3 +192,14 @@ async def test_the_chosen_message_stays_in_view_in_a_smaller_terminal_unless_it_
             await opened.pilot.resize_terminal(columns, 12)
             await opened.pilot.pause(0.1)
             await opened.shows("question 5")
+
+
+async def test_a_message_chosen_above_a_growing_answer_stays_in_view(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        await opened.ask("echo " + "word " * 400)
+        await opened.stream()
+        height = view.max_scroll_y
+        await opened.shows("▌ slow", by=("tab", "up"))
+        await opened.until(lambda: view.max_scroll_y > height + 30)
+        await opened.shows("▌ slow")
