@@ -40,7 +40,7 @@ class EngineClient:
         self._arrived = arrived
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
-        self._requests: Connection | None = None
+        self._unsent: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._reader: threading.Thread | None = None
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._closing = False
@@ -74,15 +74,15 @@ class EngineClient:
                 pass_fds=ends,
                 start_new_session=True,  # Ctrl+C in the terminal must reach the screen only
             )
-        self._requests = requests
+        self._unsent.put(None)  # of an earlier process
+        self._unsent = queue.SimpleQueue()
+        threading.Thread(target=_write, args=(self._unsent, requests), daemon=True).start()
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
 
     def send(self, request: Request) -> None:
-        """Send a request. A dead process loses it; `Died` is among the events then."""
-        if self._requests is not None:
-            with suppress(OSError):
-                self._requests.send(request)
+        """Send a request. Never waits. A dead process loses it; `Died` is among the events then."""
+        self._unsent.put(request)
 
     def poll(self) -> list[EngineEvent]:
         """Everything that arrived since the last call, in order. Never waits."""
@@ -91,9 +91,9 @@ class EngineClient:
     def close(self) -> None:
         """End the process: ask, then insist."""
         self._closing = True
-        if self._process is None or self._requests is None or self._reader is None:
+        if self._process is None or self._reader is None:
             return
-        self._requests.close()
+        self._unsent.put(None)
         try:
             self._process.wait(QUIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -126,6 +126,13 @@ class EngineClient:
             return open(os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
         except OSError:
             return open(os.devnull, "ab")
+
+
+def _write(unsent: "queue.SimpleQueue[Request | None]", requests: Connection) -> None:
+    """Send requests until None; on a thread, as a process that reads nothing fills the pipe."""
+    with requests, suppress(OSError):
+        while (request := unsent.get()) is not None:
+            requests.send(request)
 
 
 def describe_death(event: Died) -> str:

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -50,12 +52,6 @@ def spec(name: str = "scripted") -> PairSpec:
 
 def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
     return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
-
-
-@pytest.fixture(autouse=True)
-def ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine gets the time that a busy machine needs to start and end it."""
-    monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
 
 
 @pytest.fixture
@@ -190,6 +186,20 @@ def test_a_pair_that_cannot_be_opened_fails_the_load_and_every_answer_with_its_r
     assert answer == AnswerFailed(1, failed.message)
 
 
+def test_a_process_that_reads_nothing_keeps_no_sender_waiting(client: EngineClient) -> None:
+    """In a server, everyone would wait: the long request of one client fills the pipe."""
+    exchange(client, Load(spec()), until=has(Loaded))
+    assert client.pid is not None
+    os.kill(client.pid, signal.SIGSTOP)
+    sending = threading.Thread(target=client.send, args=[ask(1, "echo" + "a" * 1_000_000)], daemon=True)
+    sending.start()
+    sending.join(20)
+    waits = sending.is_alive()
+    os.kill(client.pid, signal.SIGCONT)
+    assert not waits
+    assert len(answer_of(exchange(client, until=ended(1)), 1).text) > 1_000_000
+
+
 def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClient) -> None:
     exchange(client, Load(spec()), ask(1, "slow"), until=has(Answered, 4))
     assert client.pid is not None
@@ -203,9 +213,15 @@ def test_a_killed_process_is_noticed_and_the_next_one_answers(client: EngineClie
     assert answer_of(events, 3).finish_reason == "stop"
 
 
+class Unreadable:
+    """Raises where it is received."""
+
+    def __reduce__(self) -> Any:
+        return int, ("no number",)
+
+
 def test_a_process_that_sends_or_is_sent_what_cannot_be_read_ends(client: EngineClient) -> None:
-    assert client._requests is not None
-    client._requests.send_bytes(b"no pickle")
+    client.send(cast("Request", Unreadable()))
     assert exchange(client, until=has(Died))[-1] == Died(0)
     client._command = (sys.executable, "-c", SENDS_NO_EVENT)
     client.start()
@@ -276,25 +292,3 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     assert first.stats.draft_n > 0 and second.stats.draft_n == 0
     client.close()
     assert client.returncode == 0, client.log_path.read_text()
-
-
-def test_an_engine_starts_where_no_log_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    client = EngineClient(tmp_path / "file" / "engine.log", [sys.executable, "-c", "print('hello')"])
-    client.start()
-    client.close()
-    assert client.returncode == 0
-
-
-def test_the_log_has_what_every_engine_printed_and_begins_anew_once_it_is_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def log_after_one_more() -> str:
-        client = EngineClient(tmp_path / "logs" / "engine.log", [sys.executable, "-c", "print('hello')"])
-        client.start()
-        client.close()
-        return client.log_path.read_text()
-
-    assert [log_after_one_more(), log_after_one_more()] == ["hello\n", "hello\nhello\n"]
-    monkeypatch.setattr("app.engine.client.LOG_LIMIT_BYTES", 11)
-    assert log_after_one_more() == "hello\n"
