@@ -72,7 +72,7 @@ async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
         message = f"The request has more than {MOST_VALUES:,} texts, lists and objects. Send less."
         raise Problem(413, message, code="request_too_large")
     try:
-        return kind.model_validate_json(bytes(content))
+        return kind.model_validate_json(bytes(content), context={"values": 0})
     except ValidationError as error:
         raise _problem(max(error.errors(include_url=False, include_input=False), key=_depth)) from None
 

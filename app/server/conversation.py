@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Json
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Json, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from app.engine.chat_prompt import Message
-from app.server.body import Body
+from app.server.body import MOST_VALUES, Body
 
 MOST_MESSAGES = 10_000
 MOST_TOOLS = 256
@@ -40,7 +40,21 @@ class Part(Body):
 
 
 Content = str | list[Part] | None
-Arguments = Annotated[Json[dict[str, Any]], BeforeValidator(lambda text: text or "{}")]
+
+
+def _counted(text: Any, info: ValidationInfo) -> Any:
+    """Count values inside texts too, over all calls of a request."""
+    if info.context is not None and isinstance(text, str):
+        info.context["values"] += text.count("[") + text.count("{")
+        if info.context["values"] > MOST_VALUES:
+            most = {"most": f"{MOST_VALUES:,}"}
+            raise PydanticCustomError(
+                "too_long", "the calls have more than {most} lists and objects. Send less", most
+            )
+    return text or "{}"
+
+
+Arguments = Annotated[Json[dict[str, Any]], BeforeValidator(_counted)]
 """Of a call: a text that holds a JSON object; an empty one holds none."""
 
 

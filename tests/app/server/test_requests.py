@@ -155,6 +155,18 @@ async def test_a_body_of_too_many_small_values_is_refused_before_they_are_read()
     assert await read(sent, CompletionRequest) == CompletionRequest(prompt=text, stop=["a"] * 16)
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_arguments_of_too_many_small_values_in_all_calls_are_refused(calls: int) -> None:
+    """Other answers waited for them for five seconds."""
+    values = ",".join(["[]"] * (MOST_VALUES // calls))
+    call = {"function": {"name": "f", "arguments": f'{{"a": [{values}]}}'}}
+    chat = {"messages": [ASKED, {"role": "assistant", "tool_calls": [call] * calls}]}
+    items = [{"type": "function_call", "call_id": "1", **call["function"]}] * calls
+    for sent, kind in ((chat, ChatRequest), ({"input": [ASKED, *items]}, ResponsesRequest)):
+        with pytest.raises(Problem, match="arguments.*more than 200,000 lists"):
+            await read(json.dumps(sent).encode(), kind)
+
+
 WRONG = [{}] * 1000
 
 
