@@ -32,8 +32,9 @@ class CancelRequest(Body):
 
 
 async def pair(request: Request) -> Response:
-    """The served pair's facts, once it is loaded."""
+    """The served pair's facts, once it is loaded. A dead engine is started again, as by /health."""
     served = service(request)
+    served.link.wake()
     if served.link.info is None:
         raise Problem(503, f"{served.name} is not loaded yet. Ask again in a moment.", retry_seconds=1)
     return Response(PAIR.dump_json(served.link.info), media_type="application/json")

@@ -195,6 +195,15 @@ def test_an_answer_that_a_server_ends_too_early_or_with_another_text_fails_in_a_
     assert failed.message == f"The connection to {client.url} broke: {why}."
 
 
+def test_a_chat_that_opens_while_the_engine_is_dead_starts_it_again(
+    client: ServerClient, scripted_server: RunningServer
+) -> None:
+    scripted_server.chat("crash")
+    client.send(pair("scripted"))
+    (loaded,) = until_last(client, 0)
+    assert isinstance(loaded, Loaded)
+
+
 def test_a_pair_is_ready_only_while_a_server_answers(client: ServerClient) -> None:
     address = client._http.base_url
     link, ends = EngineLink(client, pair("scripted").pair), list[RequestEvent]()
