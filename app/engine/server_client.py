@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -135,8 +134,11 @@ class ServerClient:
             self._events.put(AnswerFailed(request.id, f"The connection to {self.url} broke: {why}."))
 
     def _cancel(self, number: int) -> None:
-        with suppress(httpx2.HTTPError):
-            self._http.post("/mlx-spec/cancel", json={"call": self._call(number)})
+        asked = {"call": self._call(number)}
+        try:
+            self._http.post("/mlx-spec/cancel", json=asked, timeout=CONNECT_SECONDS)
+        except httpx2.HTTPError as error:  # the answer's own connection may be silent for long
+            self._events.put(AnswerFailed(number, self._unreachable(error)))
 
     def _call(self, number: int) -> str:
         return f"{self._name}-{number}"

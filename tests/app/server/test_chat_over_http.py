@@ -195,6 +195,21 @@ def test_an_answer_that_a_server_ends_too_early_or_with_another_text_fails_in_a_
     assert failed.message == f"The connection to {client.url} broke: {why}."
 
 
+def test_a_cancel_that_reaches_nobody_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chat said "stopping" for a minute, where the server's process was stopped."""
+    monkeypatch.setattr("app.engine.server_client.CONNECT_SECONDS", 0.2)
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as hung:
+        client = ServerClient(f"http://127.0.0.1:{hung.server_port}")
+        client.send(ask(1, "hello"))
+        client.send(Cancel(1))
+        failed = until_last(client, 1)[-1]
+        client.close()
+    assert isinstance(failed, AnswerFailed)
+    assert (
+        failed.message == f"No server answers at {client.url} (timed out). Start one there: mlx-spec serve."
+    )
+
+
 def test_a_chat_that_opens_while_the_engine_is_dead_starts_it_again(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
