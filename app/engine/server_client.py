@@ -22,6 +22,8 @@ from app.shell.errors import BadInput
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 60.0
 """Read timeout; the server sends a line at least every ten seconds."""
+_LOADED = "/mlx-spec/pair"
+"""Says when to ask again while the pair loads."""
 PAIR = TypeAdapter(PairInfo)
 _ANSWER = TypeAdapter(Answer)
 LINE: TypeAdapter[TurnEvent | AnswerFailed] = TypeAdapter(TurnEvent | AnswerFailed)
@@ -100,7 +102,7 @@ class ServerClient:
 
     def _load(self, name: str) -> None:
         try:
-            info = self._ask("/mlx-spec/pair", lambda response: PAIR.validate_json(response.content))
+            info = self._ask(_LOADED, lambda response: PAIR.validate_json(response.content))
         except BadInput as error:
             self._events.put(LoadFailed(str(error)))
             return
@@ -149,7 +151,7 @@ class ServerClient:
 
     def _ask(self, path: str, read: Callable[[httpx2.Response], T]) -> T:
         try:
-            while "retry-after" in (response := self._http.get(path)).headers:  # it still loads the pair
+            while "retry-after" in (response := self._http.get(path)).headers and path == _LOADED:
                 time.sleep(0.5)
         except httpx2.HTTPError as error:
             raise BadInput(self._unreachable(error)) from None

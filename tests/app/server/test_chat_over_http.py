@@ -210,6 +210,22 @@ def test_a_cancel_that_reaches_nobody_ends_the_answer(monkeypatch: pytest.Monkey
     )
 
 
+def test_a_server_that_only_ever_says_later_is_told_of() -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("Retry-After", "1")
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        client = ServerClient(f"http://127.0.0.1:{server.server_port}")
+        client._http.timeout = 5
+        with pytest.raises(BadInput, match="status 503"):
+            client.pair_name()
+        client.close()
+
+
 def test_a_chat_that_opens_while_the_engine_is_dead_starts_it_again(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
