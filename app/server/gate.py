@@ -22,11 +22,12 @@ OPEN_PATH = "/health"
 """Answered without a key."""
 MOST_CONNECTIONS = 256
 MOST_BODY_BYTES = 8 * 2**20
+MOST_HELD_BYTES = 256 * 2**20
 SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gate:
     """Passes on requests that are accepted; disconnects clients that do not read their answer."""
 
@@ -39,8 +40,25 @@ class Gate:
     """What requests must send, if one is set."""
     connections: Callable[[], int]
     """How many are open."""
+    held: int = 0
+    """Bytes of the bodies of all requests that arrive, wait or are being answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = 0
+
+        async def receive_if_room() -> Message:
+            nonlocal size
+            message = await receive()
+            arrived = len(message.get("body", b""))
+            size += arrived
+            self.held += arrived
+            if self.held > MOST_HELD_BYTES:
+                text = (
+                    f"The requests in progress have more than {MOST_HELD_BYTES // 2**20} MB. Ask again later."
+                )
+                raise Problem(503, text, code="requests_too_large", retry_seconds=1)
+            return message
+
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(SLOW_READER_SECONDS):
                 await send(message)
@@ -57,7 +75,10 @@ class Gate:
                 _check_body(headers)
         except Problem as problem:
             app = problem.response(scope)
-        await app(scope, receive, send_in_time)
+        try:
+            await app(scope, receive_if_room, send_in_time)
+        finally:
+            self.held -= size
 
 
 def check_address(headers: Headers, names: Collection[str], origins: Collection[str]) -> None:

@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock
 import pytest
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from app.cli import main
 from app.engine.server_client import ServerClient
@@ -143,6 +144,32 @@ async def test_a_body_that_never_ends_is_refused_in_time(monkeypatch: pytest.Mon
     with pytest.raises(Problem, match="not complete") as refused:
         await read_body(Request({"type": "http"}, receive), Body)
     assert refused.value.status == 408
+
+
+async def test_bodies_have_a_limit_together_until_their_requests_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """250 clients that sent most of eight megabytes each took two gigabytes."""
+    monkeypatch.setattr(gate, "MOST_HELD_BYTES", 10)
+    answered, sends = asyncio.Event(), AsyncMock()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await answered.wait()
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"123456"}
+
+    own = gate.Gate(app, ["x"], (), None, lambda: 1)
+    scope = {"type": "http", "method": "GET", "path": "/", "server": ("::1", 1), "headers": [(b"host", b"x")]}
+    first = asyncio.create_task(own(scope, receive, sends))
+    await asyncio.sleep(0)
+    with pytest.raises(Problem, match="Ask again later") as refused:
+        await own(scope, receive, sends)
+    assert refused.value.status == 503 and refused.value.retry_seconds
+    answered.set()
+    await first
+    await own(scope, receive, sends)
 
 
 def test_more_connections_than_may_be_open_are_refused(scripted_server: RunningServer) -> None:
