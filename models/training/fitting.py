@@ -22,7 +22,7 @@ from models.documents.folder import listed, read_texts
 from models.errors import BadChoice, BrokenFiles, MachineTrouble
 from models.files import locked, replacing_folder
 from models.load.translation import USUAL
-from models.pairs.folder import check_safetensors
+from models.pairs.folder import check_safetensors, tensor_names
 from models.size_text import size_text
 from models.speed.fit import DISK_MARGIN
 from models.speed.machine import free_disk
@@ -47,6 +47,7 @@ PASSAGE = 320
 """Most tokens of a user's text in one task for the target."""
 PROBE = 256
 """Tokens of the text that `estimate` times the target on."""
+_DELETE = "Delete it, and the same command goes on without it."
 
 
 class Fitting(Work):
@@ -176,7 +177,10 @@ class Fitting(Work):
                 if file.exists():
                     check_safetensors(file)
             except BrokenFiles as error:
-                raise BrokenFiles(f"{error} Delete it, and the same command goes on without it.") from error
+                raise BrokenFiles(f"{error} {_DELETE}") from error
+        if self._kind.tokens is None and self._state.exists() and "tokens" not in tensor_names(self._state):
+            of = f"{self._state.name} in {self._state.parent} is of another version of this program."
+            raise BrokenFiles(f"{of} {_DELETE}")
 
     def _read(self, report: Report) -> None:
         """Run the target on texts and store the results, until there are enough."""

@@ -99,6 +99,26 @@ def test_a_damaged_file_is_named_and_training_goes_on_without_it(tiny_pair: Tiny
     assert all((folder / name).read_bytes() == body for name, body in others.items())
 
 
+def test_weights_of_an_older_version_without_their_tokens_are_named_before_more_texts_are_read(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    train = ["train", str(tiny_pair.target), "--kind", "eagle"]
+    run(*train)
+    state = unfinished(tiny_pair, "eagle") / "fit.safetensors"
+    arrays, notes = mx.load(str(state), return_metadata=True)  # type: ignore[misc]
+    arrays.pop("tokens")  # type: ignore[union-attr, call-arg]
+    mx.save_safetensors(str(state), arrays, notes)  # type: ignore[arg-type]
+    with monkeypatch.context() as patch:
+        patch.setattr(Fitting, "_read", lambda *_: pytest.fail("it began"))
+        for more in ([], ["--dry-run"]):
+            said = run(*train, *more, code=3).err
+            assert f"fit.safetensors in {state.parent} is of another version" in said
+            assert "Delete it, and the same command goes on" in said
+    state.unlink()
+    run(*train)
+    check_made(tiny_pair, "eagle")
+
+
 def test_a_drafter_keeps_its_tokens_when_it_learns_from_more_texts(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
