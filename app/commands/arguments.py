@@ -258,10 +258,14 @@ def _follow(spec: PairSpec) -> int:
 
 
 @contextmanager
-def tuned_pair(spec: PairSpec, options: Options) -> Iterator["LoadedPair"]:
-    """`loaded_pair`, calibrated if the draft length is adaptive; saves on exit what that learned."""
+def tuned_pair(
+    spec: PairSpec, options: Options, check: Callable[["LoadedPair"], object] = lambda pair: None
+) -> Iterator["LoadedPair"]:
+    """`loaded_pair`, calibrated if the draft length is adaptive and `check` raises nothing; saves on exit
+    what that learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
+    check(pair)
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return

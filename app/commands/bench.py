@@ -50,7 +50,7 @@ def command(
     from app.compare.plots import SUFFIXES, draw
     from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
     from app.compare.record import shared_options
-    from app.compare.runner import run_until_stopped
+    from app.compare.runner import prompt_ids, run_until_stopped
 
     if options.max_tokens < FEWEST_TOKENS:
         raise BadInput(
@@ -66,8 +66,8 @@ def command(
     source = prompts or DEFAULT_PROMPTS
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)
-    with args.tuned_pair(pair.chosen(), options) as loaded:
-        runs = plan(questions, [setting], options, repeats)
+    runs = plan(questions, [setting], options, repeats)
+    with args.tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
         collector, complete = run_until_stopped(loaded, runs, raw=raw)
     facts = {"pair": loaded.spec.as_json(), "options": shared_options(options), **circumstances()}
     record = collector.record(facts, "" if complete else "stopped by you")

@@ -27,7 +27,7 @@ def run_plan(
     `raw` continues a prompt's text as it is, without chat template; `show` gets a line about the next run.
     """
     plan = collector.plan
-    ids = _prompt_ids(pair, plan, raw)
+    ids = prompt_ids(pair, plan, raw=raw)
     for run in plan.runs:
         show(collector.doing(run))
         if plan.timed:
@@ -56,8 +56,8 @@ def run_until_stopped(pair: "LoadedPair", plan: Plan, *, raw: bool) -> tuple[Run
     return collector, True
 
 
-def _prompt_ids(pair: "LoadedPair", plan: Plan, raw: bool) -> list[list[int]]:
-    """Token ids of every prompt; one that is too long fails before anything is measured."""
+def prompt_ids(pair: "LoadedPair", plan: Plan, *, raw: bool) -> list[list[int]]:
+    """Token ids of every prompt; BadInput for one that is too long."""
     session = Session(pair)
     found: list[list[int]] = []
     for question in plan.questions:

@@ -69,13 +69,14 @@ def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli)
 
 
 @pytest.mark.parametrize("command", ["check", "bench"])
-def test_a_built_in_prompt_that_is_too_long_for_the_pair_is_refused_with_the_way_to_give_others(
+def test_a_built_in_prompt_that_is_too_long_is_refused_before_measuring_with_the_way_to_give_others(
     command: str, tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     target = copytree(tiny_pair.target, tmp_path / "target")
     edit(target / "config.json", max_position_embeddings=64)
     err = run(command, "--target", str(target), code=2).err
     assert "the model's context holds 64. Give shorter ones: --prompts FILE." in err
+    assert "Measuring" not in err
 
 
 def accepts_one_token_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
