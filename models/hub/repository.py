@@ -10,12 +10,21 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from huggingface_hub import HfApi, RepoFile
+from huggingface_hub.errors import FileMetadataError
 
 from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
-from models.pairs.folder import WEIGHTS, check_folder, check_json_file, check_safetensors, holds, read_config
+from models.pairs.folder import (
+    WEIGHTS,
+    check_folder,
+    check_json_file,
+    check_safetensors,
+    holds,
+    is_checksum,
+    read_config,
+)
 from models.pairs.installed import repository_folder
 from models.pairs.pair import Source
 
@@ -114,10 +123,13 @@ class Repository:
 def ask_hub(source: Source) -> Repository:
     """Resolve the revision and list the files: two requests.
 
-    Raises BadChoice if the repository has other weights than safetensors, or no config.json.
+    Raises BadChoice if the repository has other weights than safetensors, or no config.json, and
+    FileMetadataError if it has no commit.
     """
     api = HfApi()
-    commit = api.model_info(source.repo, revision=source.asked_revision).sha or source.asked_revision
+    commit = api.model_info(source.repo, revision=source.asked_revision).sha or ""
+    if not is_checksum(commit):  # it names a folder of the cache
+        raise FileMetadataError(f"{source} has no commit")
     tree = api.list_repo_tree(source.repo, revision=commit, recursive=False)
     return Repository(source, commit, _needed_files(source, [f for f in tree if isinstance(f, RepoFile)]))
 

@@ -77,6 +77,14 @@ def test_what_the_hub_answers_instead_is_reported(
         last()
 
 
+@pytest.mark.parametrize("commit", ["../../../etc", "/etc", "a\0b", "a b", "main"])
+def test_a_commit_that_is_no_checksum_names_no_folder_here(hub: HubServer, home: Path, commit: str) -> None:
+    hub.models["org/target"].commits = {"main": commit}
+    with pytest.raises(MachineTrouble, match="does not answer like the Hub. Check HF_ENDPOINT"):
+        last()
+    assert not [*home.rglob("*org--target*")]
+
+
 def test_a_token_that_was_copied_with_its_quotation_marks_is_told(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
