@@ -101,6 +101,21 @@ async def test_in_twelve_rows_a_comparison_says_why_it_was_broken_off(open_chat:
         await chat.shows("2.00x faster", "SIGKILL.")
 
 
+async def test_in_five_rows_a_command_and_a_theme_can_be_chosen(open_chat: OpenChat) -> None:
+    async with open_chat(size=(20, 5)) as chat:
+        await chat.shows("/help", by="ctrl+p")
+        await chat.press("escape")
+        await chat.shows("mlx-spec-light", by="/theme")
+
+
+async def test_in_five_rows_a_title_can_be_written(open_chat: OpenChat) -> None:
+    async with open_chat(size=(20, 5), asked="hello") as chat:
+        screen = await chat.reached(SessionsScreen, by="f6")
+        await chat.until(lambda: bool(screen.rows))
+        await chat.reached(LineQuestionScreen, by="r")
+        await chat.shows("hello")
+
+
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12), asked=LONG) as chat:
         await chat.until(lambda: chat.app.chat.view.marks, by="f3")
