@@ -51,7 +51,7 @@ def _explain_one(error: BaseException, source: Source) -> str:
         return f"The connection broke while fetching {source}. {_AGAIN}"
     if isinstance(error, UnicodeEncodeError):
         return "The Hub's token has characters that no token has. `hf auth login`, or set another HF_TOKEN."
-    if isinstance(error, FileMetadataError | JSONDecodeError | KeyError | TypeError):
+    if isinstance(error, FileMetadataError | JSONDecodeError | KeyError | TypeError | AttributeError):
         return f"{endpoint()} does not answer like the Hub. Check HF_ENDPOINT."
     if isinstance(error, OSError) and is_full_disk(error):
         return f"The disk of {hub_cache()} is full. Free space, or set {cache_variable()} to another disk."

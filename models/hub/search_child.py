@@ -35,6 +35,9 @@ def _found(words: str) -> list[ModelInfo]:
 
 
 def _facts(info: ModelInfo) -> FoundModel:
+    """TypeError or AttributeError if a field is of another type than the Hub's."""
+    if not isinstance(info.id, str) or not isinstance(info.downloads, int | None):
+        raise TypeError(f"no model: {info}")
     counts = info.safetensors.parameters if info.safetensors else {}
     licences = [tag.removeprefix(_LICENCE) for tag in info.tags or () if tag.startswith(_LICENCE)]
     return FoundModel(

@@ -50,3 +50,12 @@ def test_a_hub_that_refuses_is_not_there_or_answers_nonsense_is_told_in_a_senten
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(MachineTrouble, match="No connection to"):
         search("qwen")
+
+
+@pytest.mark.parametrize(
+    "model", ['{"id": null}', '{"id": "a/b", "downloads": "many"}', '{"id": "a/b", "tags": [1]}']
+)
+def test_a_model_without_a_name_or_with_odd_numbers_is_told_in_a_sentence(hub: HubServer, model: str) -> None:
+    hub.page = f"[{model}]".encode()
+    with pytest.raises(MachineTrouble, match="does not answer like the Hub"):
+        search("qwen")
