@@ -23,7 +23,9 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
         plan = await asyncio.to_thread(plan_removal, pair.spec)
         if not await ask(question(pair.name, plan), "Remove", "Keep"):
             return f"{pair.name} stays."
-        return outcome(pair.name, await asyncio.to_thread(remove, pair.spec))
+        done = await asyncio.to_thread(remove, pair.spec)
+        pulls.forget(pair.spec)
+        return outcome(pair.name, done)
     except NotInstalled as error:
         return str(error)
     except (ModelsError, OSError) as error:

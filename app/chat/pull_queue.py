@@ -126,6 +126,11 @@ class PullQueue:
         self._start_next()
         return self.jobs[-1]
 
+    def forget(self, pair: PairSpec) -> None:
+        """Drop the download of a pair that was removed."""
+        self.jobs = [job for job in self.jobs if job.pair != pair]
+        self._keep()
+
     def advance(self) -> list[PullJob]:
         """Start the next download if none runs; return the jobs that ended since the last call."""
         self._start_next()

@@ -63,6 +63,19 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.until(lambda: "installed" not in rows(screen)[FIRST])
 
 
+async def test_a_removed_pair_takes_its_failed_download_with_it(open_chat: OpenChat, hub: HubServer) -> None:
+    hub.cut_after["model.safetensors"] = 1_500_000
+    async with open_chat() as chat:
+        screen = await open_pairs(chat, FIRST)
+        await chat.press("enter")
+        await answer(chat, "y")
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        await chat.reached(QuestionScreen, by="x")
+        await chat.reached(PairsScreen, by="y")
+        await chat.until(lambda: "was removed" in text_of(chat, "#message"))
+        await chat.until(lambda: not screen.query_one("#downloads").display and not screen.applies("retry"))
+
+
 async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and_r_brings_it_back(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
