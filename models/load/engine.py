@@ -5,7 +5,7 @@ a verify pass, so drafting would gain nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,16 +25,16 @@ from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
 from models.documents.store import open_stores
-from models.errors import BadChoice, MachineTrouble
+from models.errors import BadChoice, BrokenFiles, MachineTrouble, NotInstalled
 from models.load.checkpoint import Checkpoint, on_cpu, opened
-from models.load.configuration import context_limit
+from models.load.configuration import check_architecture, context_limit
 from models.load.drafters import foreign_drafter, load_drafters, model_drafter
 from models.load.ranks import check_drafters, check_same, join, look_after
 from models.load.translation import translation
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import by_kind, check_target, folder_kind
-from models.pairs.installed import installed_folder
+from models.pairs.folder import by_kind, check_target, folder_kind, read_config
+from models.pairs.installed import find_folder, installed_folder
 from models.pairs.pair import PairSpec, Source
 from models.size_text import size_text
 from models.speed.machine import physical_memory
@@ -68,7 +68,7 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
             translated. One of the target's own drafters is left out instead, with a note.
         SpecError: the engine refuses the models.
     """
-    paths = [installed_folder(source, spec) for source in spec.sources]
+    paths = [_folder(source, spec) for source in spec.sources]
     check_target(paths[0], spec.target)
     ranks = join()
     if ranks:
@@ -80,6 +80,17 @@ def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> L
     with ExitStack() as stack:
         loaded = _load(drafting, [stack.enter_context(opened(path)) for path in paths], show, ranks)
     return replace(loaded, spec=spec)
+
+
+def _folder(source: Source, spec: PairSpec) -> Path:
+    """As `installed_folder`, but BadChoice if a pull would refuse the architecture."""
+    try:
+        return installed_folder(source, spec)
+    except NotInstalled:
+        with suppress(BrokenFiles):
+            if (folder := find_folder(source)) and folder_kind(folder) in DRAFT_MODELS:
+                check_architecture(read_config(folder), str(source))
+        raise
 
 
 def _load(

@@ -1,9 +1,13 @@
 """Models that could not be used are refused before their weights are fetched."""
 
+import json
+
 import pytest
 
 from models.errors import BadChoice, ModelsError
 from models.load.configuration import check_architecture
+from models.load.engine import load
+from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
 
@@ -66,3 +70,12 @@ def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
 def test_an_unknown_architecture_is_named(kind: str) -> None:
     with pytest.raises(BadChoice, match=f"org/name is of type '{kind}'"):
         check_architecture({"model_type": kind}, "org/name")
+
+
+def test_loading_what_a_pull_refused_for_its_architecture_does_not_advise_to_pull_it(hub: HubServer) -> None:
+    files = hub.models["org/target"].files
+    files["config.json"] = json.dumps(json.loads(files["config.json"]) | {"model_type": "odd"}).encode()
+    spec = PairSpec("target", Source("org/target"), None)
+    for ask in (last, load):
+        with pytest.raises(BadChoice, match="org/target is of type 'odd', which mlx-lm does not know"):
+            ask(spec)
