@@ -28,7 +28,12 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 Enter fetches the small files of target and draft and checks that they fit together. Without a draft only \
 drafters that need no files, or were trained here, are used."""
 
-    BINDINGS = [bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close")]
+    BINDINGS = [
+        bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
+        # Priority, so that letters typed right after it go into the other field.
+        bind("tab", "app.focus_next", "", "own.next", "The other field", priority=True),
+        bind("shift+tab", "app.focus_previous", "", "own.before", "The other field", priority=True),
+    ]
 
     def __init__(self, target: str = "") -> None:
         super().__init__()

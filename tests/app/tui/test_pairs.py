@@ -228,6 +228,15 @@ async def test_enter_goes_on_without_a_draft_where_none_is_known_to_fit(
         assert find("target").draft is None
 
 
+async def test_what_is_typed_after_tab_goes_into_the_next_field(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await open_pairs(chat)
+        screen = await chat.reached(OwnPairScreen, by="a")
+        chat.press_at_once(*"xy", "tab", *"ab", "shift+tab", "z")
+        target, draft = screen.query_one("#own-target", Input), screen.query_one("#own-draft", Input)
+        await chat.until(lambda: (target.value, draft.value) == ("xyz", "ab"))
+
+
 async def add_own(chat: Chat, target: str, draft: str) -> str:
     """Add an own pair on the screen of pairs; return the final message."""
     screen = await chat.reached(OwnPairScreen, by="a")
