@@ -20,6 +20,7 @@ from app.shell.number_text import answer_figures
 from app.shell.output import Progress, aside, data, json_data, talk
 from app.shell.prompt_source import read_prompt
 from mlx_spec.types import Options
+from models.errors import UnknownPair
 from models.pairs.pair import PairSpec
 
 EXAMPLE = """\b
@@ -45,9 +46,12 @@ def command(
     thought is in the object, and otherwise shown only on a terminal.
     """
     stops = args.stop_texts(stop)
-    if pair.pair is not None and " " in pair.pair:
-        raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.")
-    spec = pair.chosen()
+    try:
+        spec = pair.chosen()
+    except UnknownPair:
+        if " " not in (pair.pair or ""):
+            raise
+        raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.") from None
     text = read_prompt(prompt, prompt_file)
     with args.tuned_pair(spec, options) as loaded:
         asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)

@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -14,6 +15,9 @@ from app.commands import arguments as args
 from app.shell.number_text import answer_figures
 from mlx_spec.stats import summarise
 from mlx_spec.text import Read
+from models.pairs.catalogue import find
+from models.pairs.own_pairs import add_own
+from models.pairs.pair import Source
 from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair, ScriptedRows
 from tests.app.tiny_pair import TinyPair
@@ -38,6 +42,11 @@ def test_the_text_alone_goes_to_stdout_and_json_holds_what_is_needed_to_repeat_i
     out, err = run(*arguments)
     assert len(out) == len(first["text"].removesuffix("\n")) + 1, "one line end, whatever the text ends with"
     assert re.match(r"\d+ tokens?, ", err) and f"seed {first['seed']}" in err
+
+
+def test_an_own_pair_with_a_space_in_its_name_answers(tiny_pair: TinyPair, run: Cli) -> None:
+    add_own(replace(find("builtin"), name="my own", target=Source(str(tiny_pair.target)), own=True))
+    assert run("generate", "my own", "--prompt", "hello", "--max-tokens", 2, "--no-draft").out
 
 
 def test_a_prompt_comes_from_a_file_or_from_stdin(
