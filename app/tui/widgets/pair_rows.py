@@ -1,6 +1,7 @@
 """Pairs as rows of a list, and one pair in full."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 from textual.content import Content
 
@@ -67,7 +68,7 @@ def row(facts: Facts, state: str, *, width: int, predicts: bool) -> Content:
 def about(facts: Facts) -> Content:
     """Everything about a pair: its name, its drafters, its other facts."""
     name, *lines = details(facts).split("\n")
-    made = one_line(MADE_HERE.format(name=facts.pair.name))
+    made = one_line(MADE_HERE.format(name=quote(facts.pair.name)))
     return Content.assemble(
         (f"{name}\n", "bold"), drafted_by(facts.drafters), f"\n+ {made}",
         ("\n" + "\n".join(lines), "$text-muted"),

@@ -160,6 +160,12 @@ def test_memory_is_a_bar_and_an_expected_speed_comes_with_its_range_and_source()
     assert "not measured" in details(facts) and " to " in details(facts)
 
 
+def test_the_command_that_trains_a_drafter_can_be_copied_for_a_name_with_a_space() -> None:
+    assert "mlx-spec train 'my own' --kind" in str(
+        about(Facts(replace(find("qwen3-8b"), name="my own"), True))
+    )
+
+
 @pytest.mark.parametrize("width", [40, 120])
 def test_a_pair_of_folders_that_are_gone_is_not_here(width: int) -> None:
     own = replace(find("qwen3-8b"), download_bytes=0, own=True)
