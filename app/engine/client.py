@@ -42,6 +42,7 @@ class EngineClient:
         self._process: subprocess.Popen[bytes] | None = None
         self._unsent: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._reader: threading.Thread | None = None
+        self._writer: threading.Thread | None = None
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._closing = False
 
@@ -76,7 +77,8 @@ class EngineClient:
             )
         self._unsent.put(None)  # of an earlier process
         self._unsent = queue.SimpleQueue()
-        threading.Thread(target=_write, args=(self._unsent, requests), daemon=True).start()
+        self._writer = threading.Thread(target=_write, args=(self._unsent, requests), daemon=True)
+        self._writer.start()
         self._reader = threading.Thread(target=self._read, args=(self._process, events), daemon=True)
         self._reader.start()
 
@@ -91,7 +93,7 @@ class EngineClient:
     def close(self) -> None:
         """End the process: ask, then insist."""
         self._closing = True
-        if self._process is None or self._reader is None:
+        if self._process is None or self._reader is None or self._writer is None:
             return
         self._unsent.put(None)
         try:
@@ -99,7 +101,8 @@ class EngineClient:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(QUIT_SECONDS)
+        for thread in (self._reader, self._writer):
+            thread.join(QUIT_SECONDS)
 
     def _read(self, process: subprocess.Popen[bytes], events: Connection) -> None:
         with events:
