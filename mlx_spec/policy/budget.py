@@ -1,7 +1,8 @@
 """A budget for the time that drafting may lose, so that it is never slower than plain decoding.
 
 It is counted in plain rounds. It grows by a share of the decoding time and by what drafts saved; rejected
-drafts, probes and shadow drafts are charged as timed. Nothing is begun whose expected loss it does not cover.
+drafts, probes and shadow drafts are charged as timed. Nothing is begun whose expected loss is covered neither
+by it nor by what the round itself adds.
 
 Each text of a batch has an account, since a draft that gains for most may lose for one (`for_all`).
 """

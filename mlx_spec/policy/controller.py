@@ -113,10 +113,7 @@ class Controller(Policy):
                     return candidate, min(self._probe[1], candidate.limit)
         if all(self._written < self._again_at.get(candidate.kind, 0) for candidate in candidates):
             return NO_CANDIDATE, 0
-        if (left := self.budget.left) <= 0:
-            self._pause(candidates, -left / SHARE)
-            return NO_CANDIDATE, 0
-        pace = self.costs.of(PLAIN, 0, length)
+        pace, left = self.costs.of(PLAIN, 0, length), self.budget.left
         return self._evaluate([self._value(candidate, length) for candidate in candidates], pace, left)
 
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mlx_spec.candidate import Candidate
 from mlx_spec.policy.acceptance import ALIVE, EXPECTED, Acceptance
-from mlx_spec.policy.budget import for_all, start
+from mlx_spec.policy.budget import SHARE, for_all, start
 
 STAKE = 1 / 6
 """Share of the budget that one draft may risk: after a rejection enough is left to try shorter drafts
@@ -55,11 +55,11 @@ class Value:
         return min(self.once / float(self.seconds[0]), start(self.texts) / 2)
 
     def best(self, left: float, ahead: float) -> int:
-        """The fastest length that risks no more than its share of the `left` plain rounds; 0 if none does, or
-        if reading missed tokens does not pay within the `ahead` tokens to come."""
+        """The fastest length that risks no more than its share of the `left` plain rounds, or what a round
+        earns; 0 if none does, or if reading missed tokens does not pay within the `ahead` tokens to come."""
         pace = self.pace.copy()
         pace[0] = np.inf
-        stake = min(STAKE * left, left - self.reading)
+        stake = min(max(STAKE * left, SHARE), max(left, SHARE) - self.reading)
         while self.risk(k := int(pace.argmin())) > stake:
             pace[k:] = np.inf  # a longer draft risks more
             if k <= 1:

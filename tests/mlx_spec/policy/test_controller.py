@@ -89,34 +89,6 @@ def test_one_answer_loses_no_more_than_its_allowance():
     assert 0 < lost < budget.START + good.takes(15) - 1
 
 
-class Stalled(Controller):
-    """The program is stopped in one round with a draft, of its fourth answer: with Ctrl+Z, for example."""
-
-    def __init__(self, costs: Costs, catching_up: bool):
-        super().__init__(costs)
-        self.answers, self.stalls, self.catching_up = 0, 0, catching_up
-
-    def begin(self, texts):
-        self.answers += 1
-        super().begin(texts)
-
-    def count(self, read, candidate, length):
-        ((text, one),) = read.items()
-        hit = candidate.behind > 0 if self.catching_up else one.steady
-        if self.answers > 3 and not self.stalls and one.drafted and hit:
-            self.stalls += 1
-            read = {text: replace(one, seconds=one.seconds + 10_000)}
-        super().count(read, candidate, length)
-
-
-@pytest.mark.parametrize("catching_up", [False, True])
-def test_a_draft_that_was_interrupted_for_long_does_not_end_drafting_for_good(catching_up: bool):
-    world = World("M4 Pro", 0.02, "0.90", tokens=256)
-    planner = Stalled(world.costs(), catching_up)
-    assert play(planner, world, 14) > 2
-    assert planner.stalls == 1
-
-
 def linear(step: float, *names: str) -> Costs:
     """Each drafted token adds `step` to a plain round of 1."""
     return Costs(RoundCost(1.0), {name: {k: RoundCost(1 + step * k) for k in range(1, 32)} for name in names})
