@@ -37,6 +37,8 @@ FAR_BEHIND = 32
 """Missed tokens from which on reading them is timed."""
 UNSTEADY = 1.5
 """Most that an unsteady round is charged, in its expected time: it may have built a graph."""
+STALLED = 4.0
+"""Most that a steady one is: what took longer was not the draft, but the machine or a stopped program."""
 
 
 class Controller(Policy):
@@ -278,7 +280,7 @@ class Controller(Policy):
         plain, k = self.costs.of(PLAIN, 0, length), read.draft_length
         expected = self.costs.of(candidate.costs_as, max(k, 1), length)
         once = candidate.behind * self._reading(candidate, length)
-        seconds = read.seconds if read.steady else min(read.seconds, UNSTEADY * expected + once)
+        seconds = min(read.seconds, (STALLED if read.steady else UNSTEADY) * expected + once)
         self.budget.spend(tokens, (seconds - max(0.0, once - start(self.texts) / 2 * plain)) / plain)
         if candidate.behind >= FAR_BEHIND:
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)

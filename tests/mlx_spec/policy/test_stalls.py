@@ -45,12 +45,13 @@ def test_a_draft_that_was_interrupted_for_long_does_not_end_drafting_for_good(ca
     assert planner.stalls == 1
 
 
-def drafted_in_debt(loss: float) -> list[str]:
-    """Drafters of the rounds after a draft that lost so many plain rounds; every copy would be right."""
+def drafters_after(rejected: list[float]) -> list[str]:
+    """Drafters of 200 rounds after rejected drafts of these times; every copy would be right."""
     known = {name: {k: RoundCost(1 + 0.2 * k) for k in range(1, 32)} for name in ("lookup", "model")}
     planner, drafters = Controller(Costs(RoundCost(1.0), known)), list[str]()
     planner.begin([1])
-    planner.count({1: Round((7, 7, 7), 0, (0,), "model", 1 + loss, steady=True)}, MODEL, 0)
+    for seconds in rejected:
+        planner.count({1: Round((7, 7, 7), 0, (0,), "model", seconds, steady=True)}, MODEL, 0)
     for at in range(200):
         candidate, k = planner.choose([SURE, MODEL], at)
         read = Round((7,) * k, k, (7,) * (k + 1), candidate.drafter, 1 + 0.2 * k, steady=True)
@@ -61,12 +62,20 @@ def drafted_in_debt(loss: float) -> list[str]:
     return drafters
 
 
-def test_a_text_that_repeats_itself_is_drafted_soon_after_a_stall_and_nothing_less_sure(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    drafters = drafted_in_debt(20)
+def test_a_text_that_repeats_itself_is_drafted_in_debt_and_nothing_less_sure(monkeypatch: pytest.MonkeyPatch):
+    debt = [3.0] * 10
+    drafters = drafters_after(debt)
     first = drafters.index("lookup")
     assert 0 < first <= controller.RESTED and "model" not in drafters[:first]
     assert drafters[first:].count("lookup") > 100
     monkeypatch.setattr(value, "SHARE", 0.0)
-    assert set(drafted_in_debt(20)) == {"none"}, "what it lost is earned at one round in a hundred"
+    assert set(drafters_after(debt)) == {"none"}, "what it lost is earned at one round in a hundred"
+
+
+def test_a_round_that_took_far_longer_than_any_of_its_kind_is_no_debt_of_the_drafts(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(value, "SHARE", 0.0)
+    assert "lookup" in drafters_after([1000.0])
+    monkeypatch.setattr(controller, "STALLED", 10**9)
+    assert "lookup" not in drafters_after([1000.0])
