@@ -41,6 +41,13 @@ class AnswerLog:
         return sum(played.seconds for played in self.rounds)
 
     @property
+    def tokens_per_second(self) -> float:
+        """As in `stats`: without the rounds that waited for a prompt."""
+        timed = [played for i, played in enumerate(self.rounds) if i not in (0, self._continued_at)]
+        seconds = sum(played.seconds for played in timed)
+        return sum(played.accepted + bool(played.own) for played in timed) / seconds if seconds else 0.0
+
+    @property
     def draft_share(self) -> float | None:
         """Share of drafting in the round time of the latest drafter; None if no round of it was timed."""
         drafter = next((played.drafter for played in reversed(self.rounds) if played.drafted), None)

@@ -82,8 +82,9 @@ def gauge_items(log: AnswerLog) -> Iterator[LineItem]:
     if len(log.rates) > 1:
         rates = log.rates[-SAMPLES_SHOWN:]
         yield LineItem(bars(rates, max(rates)), 5, "$text-primary")
-    measured = latest.tokens_per_second and (latest.seconds >= SAMPLE_SECONDS or log.over)
-    yield LineItem(f"{rate_text(latest.tokens_per_second) if measured else '…'} tok/s", 10, "bold")
+    speed = log.tokens_per_second
+    measured = speed and (latest.seconds >= SAMPLE_SECONDS or log.over)
+    yield LineItem(f"{rate_text(speed) if measured else '…'} tok/s", 10, "bold")
     if drafted := sum(len(played.drafted) for played in log.rounds):
         rounds, accepted = len(log.rounds), sum(played.accepted for played in log.rounds)
         per_round = f"{accepted / rounds:.1f}/{drafted / rounds:.1f}"

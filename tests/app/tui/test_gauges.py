@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from app.chat.answer_log import AnswerLog
 from app.engine.events import DraftRound, Piece, TextAdded
-from app.shell.number_text import bars
+from app.shell.number_text import bars, rate_text
 from app.tui.widgets.answer import broken
 from app.tui.widgets.figures import gauge_items, stats_line
 from app.tui.widgets.item_line import SEPARATOR, ItemLine, fitting
@@ -58,10 +58,14 @@ def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
         assert shown in line(log_of([1] * rounds), 80)
 
 
-def test_a_continued_answers_rounds_are_counted_together() -> None:
+def test_a_continued_answers_rounds_are_counted_together_and_its_speed_is_that_of_the_line_below_it() -> None:
     log = AnswerLog("a pair", answer("a", "p"))
     log.take(TextAdded((), 3, 0.5, 6.0, 1_234, (DraftRound("model", ("x",) * 2, 2, "y", 0.5, None, 0, 1),)))
     assert "accepted 1.5/2.0 per round" in line(log, 200)
+    for seconds in (0.1, 0.4):
+        log.rounds.append(DraftRound("model", (), 0, "y", seconds, None, 0, 1))
+    assert rate_text(log.stats(summarise(())).tokens_per_second) == "4.0"
+    assert "4.0 tok/s" in line(log, 200)
 
 
 def test_a_tree_that_is_accepted_as_deep_as_it_goes_was_rejected_nowhere() -> None:
