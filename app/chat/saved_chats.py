@@ -109,16 +109,16 @@ class SavedChats:
         return f"'{chat.title}' is back."
 
     async def export(self, chat: Chat, kind: Kind, file: str = "") -> str:
-        """Write a chat to a file, or to a new one in the folder for exports; asks before it replaces one."""
+        """Write a chat to a file, or to a new one in a folder; asks before it replaces one."""
         messages = await self._messages(chat)
 
         def write(place: Path) -> str:
             write_text(place, exported([(chat, messages)], kind))
             return f"Written to {place.resolve()}."
 
-        if not file:
-            return await asyncio.to_thread(lambda: write(free_file(self._exports, chat, kind)))
-        place = plain_file(file)
+        place = plain_file(file) if file else self._exports
+        if not file or os.path.isdir(place):
+            return await asyncio.to_thread(lambda: write(free_file(place, chat, kind)))
         if os.path.isfile(place) and not await self._may_replace(place):
             return f"Nothing was written: {place} is as it was."
         return await asyncio.to_thread(write, place)

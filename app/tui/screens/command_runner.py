@@ -1,5 +1,6 @@
 """Runs `/` commands, typed, picked from the menu or from the palette; opens the screens over the chat."""
 
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable
@@ -15,6 +16,7 @@ from app.history.export import Kind
 from app.history.records import ChatRow
 from app.settings.options import DRAFTER, check_drafters
 from app.shell.errors import AppError, BadInput
+from app.shell.named_file import written_out
 from app.shell.number_text import counted
 from app.shell.pull_text import warning
 from app.tui.program import Program
@@ -256,10 +258,11 @@ class CommandRunner:
         self._prompt.attach(attach(Path(value), self._chat.context_limit))
 
     def _export(self, value: str) -> None:
-        """Export the chat in view; `value`: `[markdown|json] [FILE]`."""
+        """Export the chat in view; `value`: `[markdown|json] [FILE or folder]`."""
         kind, _, file = value.partition(" ")
         if kind.lower() not in EXPORTS:
-            kind, file = Path(value).suffix[1:] or value or "md", value
+            needs_name = not value or os.path.isdir(written_out(value))
+            kind, file = "md" if needs_name else Path(value).suffix[1:] or value, value
         if kind.lower() not in EXPORTS:
             either = f"End the name in .md or .json, or write /export markdown {value}."
             raise BadInput(f"Nothing was written: an export is Markdown or JSON, not {kind}. {either}")

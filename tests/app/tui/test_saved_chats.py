@@ -133,7 +133,7 @@ async def test_a_clock_that_jumps_loses_and_reorders_nothing(
     assert [message.text for message in kept[1][1]][::2] == ["hello 0", "hello 1"]
 
 
-async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces_one(
+async def test_an_export_has_a_new_file_in_its_folder_or_a_named_one_or_asks_before_it_replaces_one(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exports, here = tmp_path / "exports", tmp_path / "here"
@@ -145,6 +145,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
         for name in ("hello.md", "hello-2.md"):
             await opened.noticed(f"Written to {exports / name}.", by="/export")
         await opened.noticed(f"Written to {here / 'some.txt'}.", by="/export md some.txt")
+        for command, name in ((f"{exports}/", "hello-3.md"), (f"json {exports}", "hello.json")):
+            await opened.noticed(f"Written to {exports / name}.", by=f"/export {command}")
         await opened.type("/export gone/x.md")
         await opened.until(lambda: f"there is no folder {here}/gone." in opened.notices[-1])
         await opened.noticed("Markdown or JSON, not pdf. End the name in .md or .json", by="/export some.pdf")
@@ -160,7 +162,8 @@ async def test_an_export_has_a_new_file_in_its_folder_or_asks_before_it_replaces
             await opened.shows("mine.md is there. Replace it?")
             await opened.noticed(outcome, by=key)
         assert (here / "mine.md").read_text().startswith("# hello")
-    assert sorted(file.name for file in exports.iterdir()) == ["hello-2.md", "hello.md"]
+    names = ["hello-2.md", "hello-3.md", "hello.json", "hello.md"]
+    assert sorted(file.name for file in exports.iterdir()) == names
     assert sorted(file.name for file in here.iterdir()) == ["all.JSON", "mine.md", "some.txt"]
     assert (here / "all.JSON").read_text().startswith("{")
     assert (here / "some.txt").read_text().startswith("# hello")
