@@ -56,7 +56,12 @@ class CommandMenu(OptionList, can_focus=False):
             if place is not None and place < len(self._choices):
                 drawn = self._drawn(self._choices[place], whole=place == self._whole)
                 self.replace_option_prompt_at_index(place, drawn)
-        self.call_after_refresh(self.scroll_to_highlight)
+        self.call_after_refresh(self._show_chosen)
+
+    def _show_chosen(self) -> None:
+        """All of the chosen one; of one that is taller than the menu, the beginning, which names it."""
+        lines = len(str(chosen.prompt).splitlines()) if (chosen := self.highlighted_option) else 0
+        self.scroll_to_highlight(top=lines > self.scrollable_content_region.height)
 
     def _drawn(self, choice: Choice, *, whole: bool) -> Content:
         width = self.query_ancestor(Vertical).size.width - FRAME

@@ -108,6 +108,16 @@ async def test_in_five_rows_a_command_and_a_theme_can_be_chosen(open_chat: OpenC
         await chat.shows("mlx-spec-light", by="/theme")
 
 
+async def test_in_twelve_rows_the_menu_names_the_chosen_command_if_what_it_does_takes_all_lines(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.press("slash", "down", "down")
+        await chat.shows("/sweep [length=0-8 drafter=...]", "Several settings in a row:")
+        await chat.shows("/compare [all|FILE]", by="up")
+        await chat.shows("/help", "Keys and commands", by="up")
+
+
 async def test_in_five_rows_a_title_can_be_written(open_chat: OpenChat) -> None:
     async with open_chat(size=(20, 5), asked="hello") as chat:
         screen = await chat.reached(SessionsScreen, by="f6")
