@@ -53,6 +53,14 @@ with what answers now; on another row it shows that pair, with the key that down
 
     BINDINGS = [
         bind("enter", "choose", "Take it", "welcome.choose", "Go on with the chosen pair"),
+        bind(
+            "pagedown",
+            "more",
+            "More",
+            "welcome.more",
+            "Scroll the text; at its end, to its beginning",
+            priority=True,
+        ),
         bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
     ]
 
@@ -99,6 +107,7 @@ with what answers now; on another row it shows that pair, with the key that down
         self.query_one("#suggestions", Static).update(Content(about))
         rows = (Option(_row(facts, narrow=self._is_narrow), id=facts.pair.name) for facts in found)
         self.query_one(OptionList).add_options(rows)
+        self.call_after_refresh(self.refresh_bindings)  # more text may need to be scrolled
 
 
 def suggestions(machine: Machine, chip: Chip | None) -> list[Facts]:

@@ -21,7 +21,7 @@ from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import all_pairs, find
 from models.speed.chips import find_chip
 from models.speed.machine import Machine
-from tests.app.tui.chat_driver import Chat, OpenChat
+from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 
 
 class Teletype(io.StringIO):
@@ -133,6 +133,15 @@ async def test_in_a_low_terminal_the_welcome_opens_at_its_first_line_with_all_pa
         await chat.pilot.pause(0.1)
         offered = [facts.pair.name for facts in suggestions(MAC, find_chip("M4 Pro"))]
         await chat.shows("The built-in pair ships with", *offered)
+
+
+async def test_all_of_the_welcome_can_be_read_with_keys_in_a_low_terminal(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), pair="builtin", welcomes=True) as chat:
+        await chat.reached(FirstRunScreen)
+        await chat.until(lambda: "models may use" in advice(chat) and "PgDn More" in keys_shown(chat))
+        assert "first prompt." not in chat.screen
+        await chat.shows("first prompt. /welcome", by="pagedown")
+        await chat.shows("The built-in pair ships with", by="pagedown")
 
 
 def test_where_nothing_fits_or_nothing_is_predicted_that_is_said() -> None:
