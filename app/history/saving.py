@@ -190,7 +190,7 @@ class HistoryThread:
         if not self._failing:
             self._failing = True
             why = reason.removesuffix(".")
-            text = f"Chats cannot be saved now: {why}. They go on in memory and are saved later."
+            text = f"Chats cannot be saved now, and go on in memory until they can: {why}."
             self._tell(News("failed", text))
 
     def _report_new_file(self, aside: Path | None) -> None:

@@ -18,7 +18,7 @@ async def test_an_unwritable_folder_is_told_and_the_chat_goes_on(open_chat: Open
         await opened.ask("hello")
         assert (await opened.ask("again")).text == TEXT
         (notice,) = opened.notices
-        assert ".." not in notice and notice.endswith("are saved later.")
+        assert ".." not in notice and notice.endswith("MLX_SPEC_HOME names another folder.")
         opened.app.exit()  # by a signal: nobody can be asked
     assert opened.app.unsaved == 4 and opened.app.leaving.rescue == tmp_path / "hello.md"
     assert (tmp_path / "hello.md").read_text().count(TEXT) == 2

@@ -87,6 +87,15 @@ async def test_in_a_low_terminal_the_last_of_two_toasts_at_the_start_is_shown_al
         await chat.until(lambda: "Its default is used." in chat.screen and "not kept:" not in chat.screen)
 
 
+async def test_in_a_low_terminal_it_is_seen_that_chats_which_cannot_be_saved_are_kept_in_memory(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home := tmp_path / "home-of-a-user" / ".local" / "share" / "mlx-spec" / "history.db").mkdir(parents=True)
+    monkeypatch.setenv("MLX_SPEC_HOME", str(home.parent))
+    async with open_chat((40, 12), toasts=True) as chat:
+        await chat.until(lambda: "go on in memory" in " ".join(chat.screen.replace("▌", "").split()))
+
+
 async def test_a_question_over_a_list_shows_no_toast_a_second_time(open_chat: OpenChat) -> None:
     async with open_chat((80, 24), toasts=True) as chat:
         chat.app.chat.view.note("A warning.", "warning")
