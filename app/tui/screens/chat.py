@@ -219,7 +219,7 @@ class ChatScreen(SelectingScreen[None]):
 
     def action_browse(self) -> None:
         if self.state.conversation.path:
-            self.transcript.focus()
+            self.set_focus(self.transcript)
             self.transcript.action_select(0)
         else:
             self.view.note("There are no messages yet. Send a prompt first.", "mistake")
@@ -227,7 +227,7 @@ class ChatScreen(SelectingScreen[None]):
     def action_back_to_prompt(self) -> None:
         self.transcript.select(None)
         self.transcript.follow()
-        self.prompt.area.focus()
+        self.set_focus(self.prompt.area)
 
     action_leave_messages = action_back_to_prompt
 

@@ -73,7 +73,7 @@ class Prompt(Vertical):
     def fill(self, text: str, *files: Attachment) -> None:
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
-        self.area.focus()
+        self.screen.set_focus(self.area)  # `focus()` would set it behind keys that come at once
         self.attach(*files)
 
     def stash(self) -> bool:

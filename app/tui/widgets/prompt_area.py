@@ -95,7 +95,9 @@ the prompt. Up from the first line brings earlier prompts back."""
     async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
-        if self._takes_key(event.key):
+        if self.screen.focused is not self:  # the key before this one led away from here
+            self.app.post_message(Key(event.key, event.character))
+        elif self._takes_key(event.key):
             pass
         elif event.key == "ctrl+c" and not (self.selected_text or self.screen.get_selected_text()):
             await self.app.run_action("help_quit")  # the app would empty letters typed later too

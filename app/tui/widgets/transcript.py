@@ -5,6 +5,7 @@ A long conversation has thousands of messages; only those around the view have w
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
@@ -28,6 +29,9 @@ NEAR = 4
 LAYOUT_SECONDS = 0.02
 """Time between attempts to scroll to a message that is not laid out yet."""
 
+_bind = partial(bind, priority=True)
+"""Else letters that are typed right after a key would not go where it leads."""
+
 
 class Transcript(VerticalScroll, can_focus=True):
     """Holds the messages' widgets. A click does not take the focus: typed text goes to the prompt."""
@@ -43,27 +47,27 @@ class Transcript(VerticalScroll, can_focus=True):
     HELP = "The messages. Up and down choose one; the keys below are about the chosen one."
 
     BINDINGS = [
-        bind("up,k", "select(-1)", "", "messages.up", "The message before"),
-        bind("down,j", "select(1)", "", "messages.down", "The message after"),
-        bind("home", "select(-1_000_000)", "", "messages.first", "The first message"),
-        bind("end", "select(1_000_000)", "", "messages.last", "The last message"),
-        bind("e", "app.command('edit')", "Edit", "messages.edit",
-             "Edit the prompt and ask again; the old branch is kept"),
-        bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
-        bind("R", "app.command('regenerate same')", "", "messages.again_same",
-             "Another answer with the same seed"),
-        bind("c", "app.command('continue')", "Continue", "messages.continue", "Continue a stopped answer"),
-        bind("y", "app.command('copy')", "Copy", "messages.copy", "Copy the message"),
-        bind("b", "app.command('copy code')", "Code", "messages.copy_code",
-             "Copy a code block; again for the next one"),
-        bind("left,h", "app.command('branch before')", "branch", "messages.branch_before",
-             "The branch before this one"),
-        bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
-             "The branch after this one"),
-        bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
-        bind("escape", "screen.leave_messages", "Back", "messages.stop",
-             "Back to the prompt, unless an answer is being written"),
-        bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
+        _bind("up,k", "select(-1)", "", "messages.up", "The message before"),
+        _bind("down,j", "select(1)", "", "messages.down", "The message after"),
+        _bind("home", "select(-1_000_000)", "", "messages.first", "The first message"),
+        _bind("end", "select(1_000_000)", "", "messages.last", "The last message"),
+        _bind("e", "app.command('edit')", "Edit", "messages.edit",
+              "Edit the prompt and ask again; the old branch is kept"),
+        _bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
+        _bind("R", "app.command('regenerate same')", "", "messages.again_same",
+              "Another answer with the same seed"),
+        _bind("c", "app.command('continue')", "Continue", "messages.continue", "Continue a stopped answer"),
+        _bind("y", "app.command('copy')", "Copy", "messages.copy", "Copy the message"),
+        _bind("b", "app.command('copy code')", "Code", "messages.copy_code",
+              "Copy a code block; again for the next one"),
+        _bind("left,h", "app.command('branch before')", "branch", "messages.branch_before",
+              "The branch before this one"),
+        _bind("right,l", "app.command('branch after')", "branch", "messages.branch_after",
+              "The branch after this one"),
+        _bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
+        _bind("escape", "screen.leave_messages", "Back", "messages.stop",
+              "Back to the prompt, unless an answer is being written"),
+        _bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
     ]  # fmt: skip
 
     make: Callable[[str], Message]

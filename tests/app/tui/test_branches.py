@@ -129,3 +129,23 @@ async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch
         assert chat.area.text == "ab\n␛[1mmore"
         monkeypatch.setenv("EDITOR", "rm")
         await chat.noticed("cannot be handed to an editor and back: No such file", by="ctrl+g")
+
+
+async def test_what_is_typed_right_after_the_keys_of_a_message_goes_into_the_prompt(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="one") as chat:
+        await chat.press("tab")
+        chat.press_at_once("up", "e", "end", *"try")
+        await chat.has("onetry")
+        await chat.until(lambda: not chat.area.text, by="escape")
+        await chat.press("tab")
+        chat.press_at_once("up", "i", *"yes")
+        await chat.has("yes")
+
+
+async def test_keys_right_after_tab_act_on_the_messages(open_chat: OpenChat) -> None:
+    async with open_chat(asked="one") as chat:
+        chat.press_at_once(*"mine", "tab", "up", "e", *"try")
+        await chat.has("onetry")
+        await chat.until(lambda: chat.area.text == "mine", by="escape")
