@@ -81,6 +81,7 @@ drafters that need no files, or were trained here, are used."""
         draft.value = known or "none"
         unknown = "No fitting draft is known. Enter goes on without one; or name one."
         self.show_message("This draft should fit. Enter checks both." if known else unknown)
+        draft.select_all()  # a name typed here takes its place
         draft.focus()
 
     def _draft(self) -> Source | None:

@@ -223,13 +223,16 @@ def test_nothing_is_passed_on_that_a_terminal_would_obey() -> None:
         assert all(char.isprintable() or char == "\n" for char in text)
 
 
-async def test_enter_goes_on_without_a_draft_where_none_is_known_to_fit(
+async def test_where_no_draft_is_known_to_fit_enter_goes_on_without_and_a_typed_name_replaces_none(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     target, _ = make_pair(tmp_path / "made")
     async with open_chat(size=(80, 24)) as chat:
         screen = await open_pairs(chat)
         assert "No fitting draft is known. Enter goes on" in await add_own(chat, str(target), "")
+        draft = chat.app.screen.query_one("#own-draft", Input)
+        await chat.until(lambda: draft.value == "a/b", by=(*"a/b",))
+        draft.value = "none"
         await chat.until(lambda: chat.app.screen is screen, by="enter")
         assert find("target").draft is None
 
