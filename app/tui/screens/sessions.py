@@ -29,6 +29,17 @@ WIDE, WIDER, WIDEST = 64, 100, 130
 """Widths of a row: from which all is shown, from which pairs have long names, and the most it has."""
 
 
+class ChatList(ItemList):
+    """Enter opens at once: a message about it would be read behind a `d` that was typed with it."""
+
+    def __init__(self, choose: Callable[[], None]) -> None:
+        super().__init__(markup=False)
+        self._choose = choose
+
+    def action_select(self) -> None:
+        self._choose()
+
+
 class SessionsScreen(OpenedScreen[ChatRow | None]):
     """Returns the chat to resume, with the message that a search found; or None."""
 
@@ -61,7 +72,7 @@ the chat at the message that was found."""
 
     def parts(self) -> ComposeResult:
         yield Field(self._text, placeholder="Search all chats", id="sessions-search")
-        yield ItemList(markup=False)
+        yield ChatList(lambda: self._with_chosen(self.dismiss))
         yield Static(id="message")
 
     def on_mount(self) -> None:

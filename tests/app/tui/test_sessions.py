@@ -256,3 +256,17 @@ async def test_a_hit_on_a_branch_shows_it_or_waits_for_an_answer(open_chat: Open
         await open_hit(opened, "needles")
         await opened.noticed("An answer is being written")
         assert opened.app.state.running is running and texts(opened) == ["slow"]
+
+
+async def test_letters_typed_right_after_enter_do_nothing_to_the_chat_that_it_opens(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, *((chat(name, name, 10.0), [prompt("p", "hi")]) for name in ("one", "two")))
+    async with open_chat() as opened:
+        screen = await open_list(opened)
+        await opened.until(lambda: len(screen.rows) == 2)
+        opened.press_at_once("enter", *"dog")
+        await opened.back_in_chat()
+        await opened.until(lambda: len(opened.prompts) == 1)
+        screen = await open_list(opened)
+        await opened.until(lambda: len(screen.rows) == 2)
