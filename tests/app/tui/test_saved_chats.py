@@ -249,7 +249,7 @@ async def test_a_read_only_folder_gives_chats_and_all_goes_on(open_chat: OpenCha
         assert saved_chat("last") == "c1", "the command line finds it"
         async with open_chat() as opened:
             await opened.noticed("cannot be saved now")
-            await opened.shows("F7 goes on with 'Old'")
+            await opened.shows("F7 goes on with 'Old'", " · not saved · ")
             await opened.until(lambda: texts(opened)[:1] == ["one"], by="f7")
             assert (await opened.ask("hello")).text == TEXT
             await opened.type("/delete")
