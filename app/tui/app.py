@@ -104,7 +104,7 @@ class ChatApp(Program):
         self.runner = CommandRunner(self, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
         """Messages that could not be saved, counted when the program ends."""
-        self.leaving = Leaving(self, chat.unsent_prompts)
+        self.leaving = Leaving(self)
         self._resume = resume
         self._ctrl_c_at = float("-inf")
         self._selections: dict[Widget, Selection] = {}

@@ -48,10 +48,9 @@ def run_chat(
         read_pastes_whole()
         draw_where_it_is_seen()
         app.run()
-        if app.unsaved or app.leaving.rescue:
-            where = f" The text is in {app.leaving.rescue}." if app.leaving.rescue else ""
-            what = counted(app.unsaved, "message") if app.unsaved else "An unsent prompt"
-            talk(f"{what} could not be saved in {app.history.path}.{where}")
+        if app.unsaved:
+            where = f" They are in {app.leaving.rescue}." if app.leaving.rescue else ""
+            talk(f"{counted(app.unsaved, 'message')} could not be saved in {app.history.path}.{where}")
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:
         link.close()

@@ -1,4 +1,4 @@
-"""Questions before leaving the program: about downloads, and messages and prompts that could not be saved."""
+"""Questions before leaving the program: about downloads, and messages that could not be saved."""
 
 import asyncio
 from pathlib import Path
@@ -6,15 +6,13 @@ from pathlib import Path
 from app.shell.number_text import counted
 from app.tui.program import Program
 from app.tui.screens.question import QuestionScreen, ask
-from app.tui.widgets.unsent_prompts import UnsentPrompts
 
 
 class Leaving:
-    def __init__(self, app: Program, unsent: UnsentPrompts) -> None:
+    def __init__(self, app: Program) -> None:
         self.rescue: Path | None = None
-        """The file with what could not be saved."""
+        """The file with the messages that could not be saved."""
         self._app = app
-        self._unsent = unsent
         self._was_told = False
         """The person was told about unsaved messages, and leaves anyway."""
         self._asks = False
@@ -37,26 +35,22 @@ class Leaving:
             if not await self._ask(f"{what} being downloaded. Leave? {kept}"):
                 return False
         app.state.save()
-        self._unsent.save()
         history = app.state.history
-        unsaved, prompts = await asyncio.to_thread(history.flush), self._unsent.lost()
-        if not unsaved:
+        if not (unsaved := await asyncio.to_thread(history.flush)):
             return True
-        unsent = f" and {counted(len(prompts), 'unsent prompt')}" if prompts else ""
-        what = f"{counted(unsaved, 'message')}{unsent} could not be saved in {history.path}."
+        what = f"{counted(unsaved, 'message')} could not be saved in {history.path}."
         rest = f"What is missing is written to a new file in {app.config.export_folder}."
         if not await self._ask(f"{what} Leave? {rest}"):
             return False
-        self.rescue = await asyncio.to_thread(app.saved.rescue, prompts)
+        self.rescue = await asyncio.to_thread(app.saved.rescue)
         lost = f"No file can be written in {app.config.export_folder} either. Leave without the messages?"
         self._was_told = self.rescue is not None or await self._ask(lost)
         return self._was_told
 
     def end(self, unsaved: int) -> None:
-        """Write what is unsaved to a file if the person was not asked, as when a signal ends the program."""
-        prompts = self._unsent.lost()
-        if (unsaved or prompts) and not self._was_told:
-            self.rescue = self._app.saved.rescue(prompts)
+        """Write unsaved messages to a file if the person was not asked, as when a signal ends the program."""
+        if unsaved and not self._was_told:
+            self.rescue = self._app.saved.rescue()
 
     async def _ask(self, question: str) -> bool:
         self._asks = True

@@ -1,7 +1,6 @@
 """Unsent prompts: the next run of the program puts them back into their chat."""
 
 import asyncio
-from concurrent.futures import Future
 from dataclasses import asdict, replace
 
 from app.chat.open_chat import OpenChat
@@ -24,8 +23,6 @@ class UnsentPrompts:
         """The text being written when the edit of an earlier prompt began."""
         self._being_written = LeftBehind(data_folder() / "unsent")
         self._kept: object = None
-        self._saves: list[Future[None]] = []
-        """The last attempt to save them, and the one at the end."""
         self._ended = False
         chat.history.ask(self._take_over)
 
@@ -70,17 +67,10 @@ class UnsentPrompts:
     def save(self) -> None:
         """Keep the text being written and the waiting prompts, in case the program is killed."""
         prompts, chat_id = now = self._now, self._chat.conversation.chat.id
-        if (now != self._kept or self.lost()) and not self._ended:
+        if now != self._kept and not self._ended:
             self._kept = now
             file, rows = self._being_written, [asdict(one) for one in prompts]
-            self._saves = [
-                self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
-            ]
-
-    def lost(self) -> list[Unsent]:
-        """The prompts that no next run will have: every attempt to save them failed."""
-        failed = [one.done() and one.exception() is not None for one in self._saves]
-        return self._now if failed and all(failed) else []
+            self._chat.history.ask(lambda _: file.keep([chat_id, rows]) if rows else file.drop())
 
     def end(self) -> None:
         """Hand the unsent prompts to the history, for the next run."""
@@ -91,7 +81,7 @@ class UnsentPrompts:
             keep_unsent(history, prompts, chat_id)
             self._being_written.drop()
 
-        self._saves.append(self._chat.history.ask(end))
+        self._chat.history.ask(end)
 
     @property
     def _now(self) -> list[Unsent]:

@@ -98,34 +98,3 @@ async def test_a_history_removed_under_a_chat_begins_anew_whole(open_chat: OpenC
     ((chat, messages),) = saved(tmp_path)
     path = MessageTree(messages).path(chat.leaf)
     assert [message.text for message in path[:3]] == ["hello", TEXT, "echo"]
-
-
-async def test_a_half_written_prompt_that_cannot_be_saved_is_written_to_the_file(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    (tmp_path / "history.db").mkdir()
-    (tmp_path / "unsent").write_text("in place of the folder")
-    async with open_chat() as opened:
-        await opened.press(*"alone")
-        await opened.exited(by="ctrl+q")
-    assert opened.app.leaving.rescue is not None
-    assert opened.app.leaving.rescue.read_text() == "## Not sent\n\nalone\n"
-    async with open_chat(asked="hello") as opened:
-        await opened.press(*"half")
-        await opened.shows("2 messages and 1 unsent prompt could", by="ctrl+q")
-        await opened.exited(by="y")
-    assert opened.app.leaving.rescue is not None
-    assert opened.app.leaving.rescue.read_text().endswith("## Not sent\n\nhalf\n")
-
-
-async def test_a_half_written_prompt_is_in_the_history_where_its_own_file_cannot_be_written(
-    open_chat: OpenChat, tmp_path: Path
-) -> None:
-    (tmp_path / "unsent").write_text("in place of the folder")
-    async with open_chat() as opened:
-        await opened.press(*"half")
-        await opened.exited(by="ctrl+q")
-    assert opened.app.leaving.rescue is None
-    (tmp_path / "unsent").unlink()
-    async with open_chat() as opened:
-        await opened.has("half")
