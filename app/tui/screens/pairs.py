@@ -35,6 +35,9 @@ HINT = "Enter uses a pair or downloads it. {pairs.filter} filters, {pairs.hub} s
 class PairsScreen(OpenedScreen[Pair | None]):
     """Returns the pair to use, or None. Downloads go on when the screen is left."""
 
+    AUTO_FOCUS = "OptionList"
+    """Not the hidden filter: it would take a key right behind F2."""
+
     HELP = "Pairs of models: the large one answers, the small one guesses ahead."
 
     BINDINGS = [

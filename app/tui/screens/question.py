@@ -22,6 +22,9 @@ async def ask(app: App[Any], question: str, yes: str, no: str) -> bool:
 class QuestionScreen(ModalScreen[bool], OpenedScreen[bool]):
     """Returns True for the first answer, False for the second and for Esc."""
 
+    AUTO_FOCUS = "#no"
+    """Not yes: Enter right behind the key that asks would press it."""
+
     HELP = """\
 A question: {question.yes} and {question.no} answer it; Tab goes from one button to the other, Enter \
 presses it."""

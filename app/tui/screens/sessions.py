@@ -43,6 +43,9 @@ class ChatList(ItemList):
 class SessionsScreen(OpenedScreen[ChatRow | None]):
     """Returns the chat to resume, with the message that a search found; or None."""
 
+    AUTO_FOCUS = "OptionList"
+    """Not the search: it would take a key right behind F6."""
+
     HELP = """\
 All chats. A search ({sessions.search}) looks through titles and every message, on all branches; Enter opens \
 the chat at the message that was found."""

@@ -93,6 +93,31 @@ async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(o
         assert given == [True] and len(chat.notices) == count + 1 and "engine.log" in chat.notices[-1]
 
 
+async def test_keys_right_behind_the_one_that_opens_a_screen_go_into_no_field_and_press_no_yes(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        dialog = QuestionScreen("Sure?", "Do it", "Leave it")
+        for screen, place in (
+            (SessionsScreen(), "OptionList"),
+            (PairsScreen(), "OptionList"),
+            (dialog, "#no"),
+        ):
+            focused = set[Any]()
+            chat.app.push_screen(screen)
+            while not screen.query(f"{place}:focus") or chat.app.message_queue_size:
+                focused |= {screen.focused}
+                await asyncio.sleep(0)
+            assert focused <= {None, screen.query_one(place)}
+            await chat.back_in_chat(by="escape")
+        for key, screen in (("f6", SessionsScreen), ("f2", PairsScreen)):
+            chat.press_at_once(key, *"xxxxxxxx")
+            await chat.reached(screen)
+            await chat.pilot.pause()
+            assert chat.app.screen.query_one(Input).value == ""
+            await chat.back_in_chat(by="escape")
+
+
 async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
