@@ -134,7 +134,7 @@ def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]
     if unknown := [name for name in names if name not in known]:
         raise BadOption(
             f"There is no drafter {unknown[0]} in this pair. "
-            f"Use auto or none, or one or more of these joined by +: {', '.join(known)}."
+            f"Use auto, or one or more of these joined by +: {', '.join(known)}."
         )
     if options.draft_length == 0:
         return []

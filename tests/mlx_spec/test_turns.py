@@ -209,7 +209,7 @@ def test_an_empty_prompt_a_missing_drafter_and_impossible_bits_are_refused(engin
     with pytest.raises(BadOption, match="empty"):
         engine.generate([], Options())
     alone = engine_of(one_layer(0), context_limit=64)
-    with pytest.raises(BadOption, match=r"no drafter model in this pair. .* by .: lookup\."):
+    with pytest.raises(BadOption, match=r"no drafter model in this pair. Use auto, or .* by .: lookup\."):
         alone.generate([1], Options(drafter="model"))
     assert text(alone, [1, 2], max_tokens=5, drafter="auto") == reference(alone.target.model, [1, 2], 5)
     with pytest.raises(UnsupportedModel, match="keys and values of 7 bits.*Leave kv_bits out"):

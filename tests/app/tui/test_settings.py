@@ -5,6 +5,8 @@ import pytest
 from app.chat.settings import FIELDS, Settings, change, describe, setup_rows
 from app.chat.slash_commands import SLASH_COMMANDS, completions, drafter_completions, parse
 from app.shell.errors import BadInput
+from mlx_spec import BadOption
+from mlx_spec.drafters import drafters_for
 from mlx_spec.types import Options
 
 
@@ -13,6 +15,12 @@ def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
     off = change(settings, "draft", "off")
     assert off.for_answer().drafter == "none"
     assert change(off, "draft", "on").for_answer() == settings.options
+
+
+def test_a_refused_drafter_is_not_answered_with_one_that_the_chat_refuses_too() -> None:
+    with pytest.raises(BadOption) as refused:
+        drafters_for(Options(drafter="eagle"), [])
+    assert "auto" in str(refused.value) and "none" not in str(refused.value)
 
 
 @pytest.mark.parametrize("options", [Options(draft_length=0), Options(drafter="none")])
