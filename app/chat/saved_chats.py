@@ -2,17 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from app.chat.open_chat import OpenChat
-from app.history.export import Kind, exported, free_file, import_file
+from app.history.export import Kind, exported, free_file, import_file, not_sent
 from app.history.records import Chat, ChatMessage, ChatRow, Preset
 from app.history.saving import News
 from app.history.store import History
-from app.history.unsent import unsent
+from app.history.unsent import Unsent, unsent
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import plain_file, write_text
 from app.shell.number_text import counted
@@ -123,8 +123,9 @@ class SavedChats:
             return f"Nothing was written: {place} is as it was."
         return await asyncio.to_thread(write, place)
 
-    def rescue(self) -> Path | None:
-        """Write the unsaved messages, with the whole chat in view, to a new file; None if that fails too."""
+    def rescue(self, prompts: Sequence[Unsent]) -> Path | None:
+        """Write the unsaved messages, with the whole chat in view, and prompts that were not sent to a new
+        file; None if that fails too."""
         view = self._chat.conversation
         chats = [
             (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
@@ -132,7 +133,7 @@ class SavedChats:
         ]
         file = free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
         try:
-            write_text(file, exported(chats, "markdown"))
+            write_text(file, "\n".join(filter(None, (exported(chats, "markdown"), not_sent(prompts)))))
         except AppError:
             return None
         return file

@@ -23,6 +23,7 @@ from app.history.records import (
 )
 from app.history.store import History
 from app.history.tree import MessageTree
+from app.history.unsent import Unsent
 from app.shell.errors import BadInput
 from app.shell.named_file import free_place
 from app.shell.number_text import answer_figures, counted
@@ -88,6 +89,14 @@ def exported(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]], kind: Kind) ->
     if kind == "json":
         return json_text(as_json(chats)) + "\n"
     return "\n".join(as_markdown(*chat) for chat in chats)
+
+
+def not_sent(prompts: Sequence[Unsent]) -> str:
+    """Prompts that were not sent, with their files, as Markdown; empty without any."""
+    texts = [[one.text.strip(), *map(fenced, one.attachments)] for one in prompts]
+    return (
+        "\n\n".join(["# Not sent", *(text for one in texts for text in one if text)]) + "\n" if texts else ""
+    )
 
 
 def free_file(folder: Path, chat: Chat, kind: Kind) -> Path:

@@ -49,7 +49,7 @@ class HistoryThread:
         self._chats: dict[str, Chat] = {}
         self._messages: dict[tuple[str, str], ChatMessage] = {}
         self._due = 0.0
-        self.failing = False
+        self.is_failing = False
         """Whether nothing can be saved now."""
         self._history: History | None = None
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -155,7 +155,7 @@ class HistoryThread:
             self._writable().save(self._chats.values(), self._messages.values())
             self._chats.clear()
             self._messages.clear()
-        elif self.failing:
+        elif self.is_failing:
             self._writable()  # Without changes to write, this tests whether they could be.
 
     def _attempt(self, work: Callable[[], Any]) -> None:
@@ -170,8 +170,8 @@ class HistoryThread:
             self._fail(str(error))
         else:
             self._due = time.monotonic() + SAVE_SECONDS
-            if self.failing:
-                self.failing = False
+            if self.is_failing:
+                self.is_failing = False
                 self._tell(News("resumed", "Chats are saved again; nothing is missing."))
 
     def _begin_anew(self) -> None:
@@ -188,8 +188,8 @@ class HistoryThread:
 
     def _fail(self, reason: str) -> None:
         self._due = time.monotonic() + RETRY_SECONDS
-        if not self.failing:
-            self.failing = True
+        if not self.is_failing:
+            self.is_failing = True
             why = reason.removesuffix(".")
             text = f"Chats cannot be saved now, and go on in memory until they can: {why}."
             self._tell(News("failed", text))

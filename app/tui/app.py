@@ -103,8 +103,8 @@ class ChatApp(Program):
         )  # fmt: skip
         self.runner = CommandRunner(self, chat.view, chat.prompt, chat.actions)
         self.unsaved = 0
-        """Messages that could not be saved, counted when the program ends."""
-        self.leaving = Leaving(self)
+        """Messages and unsent prompts that could not be saved, counted when the program ends."""
+        self.leaving = Leaving(self, lambda: chat.unsent_prompts.lost)
         self._resume = resume
         self._ctrl_c_at = float("-inf")
         self._selections: dict[Widget, Selection] = {}
@@ -181,7 +181,7 @@ class ChatApp(Program):
         self.pulls.end()
         self.state.save()
         self.chat.unsent_prompts.end()
-        self.unsaved = await asyncio.to_thread(self.history.close)
+        self.unsaved = await asyncio.to_thread(self.history.close) + len(self.chat.unsent_prompts.lost)
         self.leaving.end(self.unsaved)
 
     async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:

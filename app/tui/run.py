@@ -49,7 +49,7 @@ def run_chat(
         draw_where_it_is_seen()
         app.run()
         if app.unsaved:
-            where = f" They are in {app.leaving.rescue}." if app.leaving.rescue else ""
+            where = f" What is missing is in {app.leaving.rescue}." if app.leaving.rescue else ""
             talk(f"{counted(app.unsaved, 'message')} could not be saved in {app.history.path}.{where}")
         return exit_codes.MACHINE_FAILED if app.return_code else exit_codes.DONE
     finally:

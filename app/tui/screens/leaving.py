@@ -1,18 +1,21 @@
 """Questions before leaving the program: about downloads, and messages that could not be saved."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
+from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.tui.program import Program
 from app.tui.screens.question import QuestionScreen, ask
 
 
 class Leaving:
-    def __init__(self, app: Program) -> None:
+    def __init__(self, app: Program, lost: Callable[[], list[Unsent]]) -> None:
+        """`lost`: the prompts that would be gone."""
         self.rescue: Path | None = None
-        """The file with the messages that could not be saved."""
-        self._app = app
+        """The file with the messages and prompts that could not be saved."""
+        self._app, self._lost = app, lost
         self._was_told = False
         """The person was told about unsaved messages, and leaves anyway."""
         self._asks = False
@@ -36,13 +39,13 @@ class Leaving:
                 return False
         app.state.save()
         history = app.state.history
-        if not (unsaved := await asyncio.to_thread(history.flush)):
+        if not (unsaved := await asyncio.to_thread(history.flush) + len(self._lost())):
             return True
         what = f"{counted(unsaved, 'message')} could not be saved in {history.path}."
         rest = f"What is missing is written to a new file in {app.config.export_folder}."
         if not await self._ask(f"{what} Leave? {rest}"):
             return False
-        self.rescue = await asyncio.to_thread(app.saved.rescue)
+        self.rescue = await asyncio.to_thread(app.saved.rescue, self._lost())
         lost = f"No file can be written in {app.config.export_folder} either. Leave without the messages?"
         self._was_told = self.rescue is not None or await self._ask(lost)
         return self._was_told
@@ -50,7 +53,7 @@ class Leaving:
     def end(self, unsaved: int) -> None:
         """Write unsaved messages to a file if the person was not asked, as when a signal ends the program."""
         if unsaved and not self._was_told:
-            self.rescue = self._app.saved.rescue()
+            self.rescue = self._app.saved.rescue(self._lost())
 
     async def _ask(self, question: str) -> bool:
         self._asks = True

@@ -36,7 +36,7 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
     yield LineItem(*drafting)
     if not chat.conversation.is_kept:
         yield LineItem("not kept", 10, "$text-warning bold")
-    elif chat.history.failing:
+    elif chat.history.is_failing:
         yield LineItem("not saved", 10, "$text-warning bold")
     if tuning := link.tuning:
         yield LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")

@@ -84,6 +84,11 @@ class UnsentPrompts:
         self._chat.history.ask(end)
 
     @property
+    def lost(self) -> list[Unsent]:
+        """The prompts that the next run cannot put back, because nothing can be saved."""
+        return self._now if self._chat.history.is_failing else []
+
+    @property
     def _now(self) -> list[Unsent]:
         if not self._chat.conversation.is_kept:
             return []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.history.records import Attachment
 from app.history.tree import MessageTree
 from app.tui.screens.question import QuestionScreen
 from tests.app.tui.chat_driver import OpenChat
@@ -64,6 +65,27 @@ async def test_leaving_unsaved_messages_asks_and_writes_a_file(open_chat: OpenCh
     kept = (tmp_path / "second-chat-2.md").read_text()
     assert (tmp_path / "second-chat.md").read_text() == "mine"
     assert kept.count(TEXT) == 2 and "# first chat" in kept and "# second chat" in kept
+
+
+async def test_a_prompt_that_was_not_sent_and_cannot_be_saved_is_written_to_the_file_too(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat() as opened:
+        await opened.noticed("cannot be saved now")
+        opened.app.chat.prompt.fill("half a thought", Attachment("list.txt", "one\ntwo\n"))
+        await opened.reached(QuestionScreen, by="ctrl+q")
+        await opened.shows("1 message could not be saved in", "missing")
+        await opened.exited(by="y")
+    assert opened.app.unsaved == 1 and opened.app.leaving.rescue == tmp_path / "chat.md"
+    assert (tmp_path / "chat.md").read_text() == (
+        "# Not sent\n\nhalf a thought\n\nFile list.txt:\n```\none\ntwo\n```\n"
+    )
+    async with open_chat(asked="hello") as opened:
+        opened.app.chat.prompt.fill("more")
+        opened.app.exit()  # by a signal
+    kept = (tmp_path / "hello.md").read_text()
+    assert opened.app.unsaved == 3 and TEXT in kept and kept.endswith("\n\n# Not sent\n\nmore\n")
 
 
 async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second_question(
