@@ -11,6 +11,7 @@ from typing import Any
 from rich.cells import cell_len
 from textual.app import App, SuspendNotSupported
 from textual.events import Key, Paste
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -95,10 +96,13 @@ the prompt. Up from the first line brings earlier prompts back."""
     async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
-        if self.screen.focused is not self:  # the key before this one led away from here
+        active = self.screen.active_bindings.get(event.key)
+        if self.app.focused is not self:  # a key of the same read, before this one, led away from here
             self.app.post_message(Key(event.key, event.character))
         elif self._takes_key(event.key):
             pass
+        elif active and active.enabled and isinstance(active.node, App | Screen) and not event.is_printable:
+            await self.app.run_action(active.binding.action, active.node)
         elif event.key == "ctrl+c" and not (self.selected_text or self.screen.get_selected_text()):
             await self.app.run_action("help_quit")  # the app would empty letters typed later too
         elif event.character in JOINERS:

@@ -118,6 +118,18 @@ async def test_keys_right_behind_the_one_that_opens_a_screen_go_into_no_field_an
             await chat.back_in_chat(by="escape")
 
 
+async def test_enter_right_behind_a_key_that_opens_a_screen_does_not_send_what_is_half_written(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        chat.app.chat.prompt.fill("half")
+        for key in ("f2", "f8", "f9", "f1", "f6"):
+            chat.press_at_once("x", "backspace", key, "enter")
+            await chat.pilot.pause()
+            await chat.back_in_chat(by="escape" if chat.app.screen is not chat.app.chat else ())
+            assert chat.prompts == ["hello"] and chat.area.text == "half", key
+
+
 async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
