@@ -53,7 +53,7 @@ class SavedChats:
         rows = await self._ask(lambda history: history.chats(archived=archived))
         saved = {row.chat.id for row in rows}
         new = [(chat, its) for chat, its in self._chat.history.waiting if chat.id not in saved]
-        return [*rows, *(ChatRow(chat, len(its), "") for chat, its in new if not archived)]
+        return [*rows, *(ChatRow(chat, len(its), _pair(its)) for chat, its in new if not archived)]
 
     def current(self) -> Chat:
         if not len(self._chat.conversation.tree):
@@ -233,3 +233,8 @@ class SavedChats:
 
     def _is_in_view(self, chat: Chat) -> bool:
         return chat.id == self._chat.conversation.chat.id
+
+
+def _pair(messages: Sequence[ChatMessage]) -> str:
+    """The pair of the last answer; empty if there is none."""
+    return next((message.facts.pair for message in reversed(messages) if message.facts), "")

@@ -265,3 +265,14 @@ async def test_a_read_only_folder_gives_chats_and_all_goes_on(open_chat: OpenCha
             opened.app.theme = "mlx-spec-light"
             await opened.noticed(f"be written to {tmp_path / 'config.toml'}: Read-only file system.")
         assert opened.app.unsaved == 4
+
+
+async def test_the_list_names_the_pair_of_a_chat_that_could_not_be_saved(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, OLD)
+    with read_only(tmp_path):
+        async with open_chat(asked="hello") as opened:
+            screen = await opened.reached(SessionsScreen, by="f6")
+            await opened.until(lambda: [row.chat.title for row in screen.rows] == ["hello", "Old"])
+            assert screen.rows[0].pair == opened.app.link.pair.name
