@@ -30,7 +30,8 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
         "failed": f"✗ {pair} not loaded",
         "dead": "✗ engine stopped",
     }
-    yield LineItem(states[link.state], 9, "bold $error" if link.state in ("failed", "dead") else "bold")
+    weight = 9 if link.state == "ready" else 12
+    yield LineItem(states[link.state], weight, "bold $error" if link.state in ("failed", "dead") else "bold")
     on = chat.settings.drafts
     drafting = ("drafting on", 8, "$text-success") if on else ("drafting off", 10, "$text-warning bold")
     yield LineItem(*drafting)

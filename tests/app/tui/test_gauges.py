@@ -154,3 +154,5 @@ async def test_forty_columns_name_an_own_setting_that_is_shorter_than_its_count_
         await chat.shows("● scripted · context 0% · temp 1.2", by="/temperature 1.2")
         await chat.shows("drafting off · context 0% · temp 1.2", by="f4")
         await chat.shows("context 0% · 2 own settings", by="/system Be brief.")
+        chat.app.link.state = "dead"
+        await chat.shows("✗ engine stopped · ")
