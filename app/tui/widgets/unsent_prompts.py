@@ -47,12 +47,12 @@ class UnsentPrompts:
         self.return_prompts([aside] if aside.text or aside.attachments else [])
 
     def return_prompts(self, waited: list[Unsent]) -> None:
-        """Put unsent prompts into the empty input; if it has text, Up brings them back."""
-        if self._prompt.area.text:
+        """Put unsent prompts into the input if it is empty or has their text; else Up brings them back."""
+        text = "\n".join(one.text for one in waited)
+        if self._prompt.area.text not in ("", text):
             self.keep(waited)
         elif waited:
-            files = [file for one in waited for file in one.attachments]
-            self._prompt.fill("\n".join(one.text for one in waited), *files)
+            self._prompt.fill(text, *(file for one in waited for file in one.attachments))
 
     def keep(self, waited: list[Unsent]) -> None:
         if waited:

@@ -154,6 +154,17 @@ async def test_prompts_left_in_another_chat_come_back_with_files(open_chat: Open
         assert not files(chat), "sent once, it is a prompt like any other"
 
 
+async def test_a_failed_prompt_whose_text_was_recalled_meanwhile_comes_back_with_its_files(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.has("hello", by="up")
+        chat.app.chat.view.return_prompts([Unsent("hello", (Attachment("one.md", "its text"),))])
+        await chat.until(lambda: files(chat) == ["one.md"])
+        await chat.has("", by="ctrl+c")
+        await chat.until(lambda: chat.area.text == "hello" and files(chat) == ["one.md"], by="up")
+
+
 async def test_up_takes_back_all_that_waits_before_it_recalls_anything_that_was_sent(
     open_chat: OpenChat,
 ) -> None:
