@@ -51,9 +51,9 @@ class OpenChat:
         self._dropped = 0
 
     @property
-    def is_busy(self) -> bool:
-        """Whether drafting is being measured, or an answer is in progress."""
-        return self.link.tuning is not None or self.running is not None
+    def can_stop(self) -> bool:
+        """Whether drafting is being measured, or an answer is in progress that is not stopping."""
+        return self.link.tuning is not None or (self.running is not None and not self.running.stopping)
 
     def with_rounds(self) -> list[AnswerLog]:
         """The logs of answers that have rounds or are in progress."""

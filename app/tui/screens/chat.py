@@ -170,9 +170,9 @@ class ChatScreen(SelectingScreen[None]):
         self.show_pair()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape stops an answer; without one it leaves an edit or the messages."""
-        busy, edits = self.state.is_busy, self.state.editing is not None
-        return {"stop": busy, "leave_edit": edits and not busy, "leave_messages": not busy}.get(action, True)
+        """Escape stops an answer; without one, or while it stops, it leaves an edit or the messages."""
+        stop, edits = self.state.can_stop, self.state.editing is not None
+        return {"stop": stop, "leave_edit": edits and not stop, "leave_messages": not stop}.get(action, True)
 
     def applies(self, action: str) -> bool:
         """Whether the action has something to act on; else its key is not offered, and says why not."""

@@ -271,6 +271,7 @@ class CommandRunner:
         self._app.run_worker(self._tell(work))  # it may ask a question, as in `_remove`
 
     def _stop(self, value: str) -> None:
-        if not self._chat.is_busy and self._chat.editing is None:
+        chat = self._chat
+        if not chat.can_stop and chat.running is None and chat.editing is None:
             raise BadInput("There is nothing to stop.")
-        self._chat.stop()
+        chat.stop()

@@ -85,7 +85,7 @@ class Below(Vertical):
         self._gauges.items = tuple(gauge_items(log)) if log else ()
         self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
-        if (stop := (chat.is_busy, chat.editing)) != self._offered_stop:
+        if (stop := (chat.can_stop, chat.running is None, chat.editing)) != self._offered_stop:
             self._offered_stop = stop
             self.screen.refresh_bindings()
         # A blink costs a frame, and growing text already shows that the program is alive.

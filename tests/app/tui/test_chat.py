@@ -11,7 +11,7 @@ from app.tui.widgets.item_line import ItemLine
 from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
 from models.pairs.pair import PairSpec
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 TEXT = "The target checks what the draft guessed: 日本 👩‍💻."
 
@@ -81,6 +81,19 @@ async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_cha
         await chat.press("escape")
         assert chat.app.focused is chat.area
         await chat.until(lambda: chat.area.cursor_blink)
+
+
+async def test_esc_on_the_messages_stops_an_answer_and_pressed_again_before_that_is_done_goes_back(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat() as chat:
+        await chat.stream("hold")
+        monkeypatch.setattr(chat.app.link, "cancel", lambda _: None)  # the engine is in a long round
+        await chat.shows("stopping", by=("tab", "escape"))
+        assert chat.app.focused is chat.app.chat.transcript
+        await chat.until(lambda: "Esc Back" in keys_shown(chat) and "Stop" not in keys_shown(chat))
+        await chat.press("escape")
+        assert chat.app.focused is chat.area
 
 
 @pytest.mark.parametrize("by", ["a key", "another pair"])

@@ -89,7 +89,7 @@ async def test_escape_is_called_stop_while_it_stops_something_and_back_when_it_g
         await chat.until(
             lambda: "Esc Back F4" in keys_shown(chat) and "Stop" not in keys_shown(chat), by="escape"
         )
-        await chat.press("escape")
+        await chat.settled(by="escape")
         await chat.ask("think")
         await chat.reached(CompareScreen, by="/sweep length=1-2 repeats=50")
         await chat.until(lambda: keys_shown(chat).startswith("Esc Stop F1"))
