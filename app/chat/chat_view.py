@@ -39,6 +39,9 @@ class ChatView(Protocol):
     def sent_edited(self) -> None:
         """The edited prompt was sent: return what was being written before, if the input is empty."""
 
+    def leave_unkept(self) -> None:
+        """A chat that is not kept is left for one that is: empty the input, which would be saved."""
+
     def open(self, waited: list[Unsent]) -> None:
         """Another chat is in view; `waited` are the prompts still waiting in the previous one."""
 

@@ -203,6 +203,8 @@ class OpenChat:
         waited = self.queued if self.conversation.is_kept else []
         self.queued, self.running, self._dropped = [], None, 0
         self._leave_editing()
+        if conversation.is_kept and not self.conversation.is_kept:
+            self.view.leave_unkept()
         self.conversation = conversation
         self.logs.clear()
         for message in conversation.tree.values():

@@ -28,6 +28,7 @@ class ConversationView:
         self._unsent = unsent
         self.return_prompts = unsent.return_prompts
         self.leave_editing, self.sent_edited = unsent.leave_editing, unsent.sent_edited
+        self.leave_unkept = unsent.leave_unkept
         self._live, self._live_id = Answer(), ""
         """The growing answer and its message's id; the id is empty if none grows."""
         transcript.make = self._widget

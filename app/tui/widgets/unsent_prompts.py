@@ -42,6 +42,10 @@ class UnsentPrompts:
         self.stash()
         self._prompt.fill(self._aside.text, *self._aside.attachments)
 
+    def leave_unkept(self) -> None:
+        if self.stash():
+            self._chat.view.note("What was not sent in the chat that is not kept is behind Up.")
+
     def sent_edited(self) -> None:
         aside, self._aside = self._aside, Unsent("")
         self.return_prompts([aside] if aside.text or aside.attachments else [])
