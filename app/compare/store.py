@@ -40,11 +40,12 @@ def kept() -> Kept:
 
 
 def last_speeds() -> dict[str, str]:
-    """By pair name, a sentence about its newest comparison; pairs that were never compared are absent."""
+    """By pair name, a sentence about its newest comparison here; pairs never compared are absent."""
     found: dict[str, str] = {}
     for record in kept().records:
-        name = record.facts["pair"]["name"]
-        if name in found or not record.drafting:
+        name, target = record.facts["pair"]["name"], record.facts["pair"].get("target")
+        # A server's pair has its address as target, and may be on another machine.
+        if name in found or not record.drafting or "://" in str(target):
             continue
         best = max(record.drafting, key=record.speed)
         plain = record.speed(plain_of(record.settings, best))

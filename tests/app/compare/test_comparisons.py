@@ -145,6 +145,16 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     assert "kind 0" in run("comparisons show", record.name).out
 
 
+def test_the_last_speed_of_a_pair_here_is_none_that_a_servers_pair_of_the_same_name_had() -> None:
+    record = record_of(gathered([0.02], [0.01]))
+    store.keep(record)
+    said = store.last_speeds()
+    server = {"name": "a pair", "target": "http://10.0.0.2:8080", "draft": None}
+    there = record_of(gathered([0.002], [0.001]))
+    store.keep(replace(there, name="later", facts={**FACTS, "pair": server}))
+    assert len(store.kept().records) == 2 and store.last_speeds() == said
+
+
 def test_several_settings_are_shown_as_one_table_with_what_they_ran_on(tmp_path: Path, run: Cli) -> None:
     several = wanted(MODEL, replace(MODEL, draft_length=1), prompts=2, repeats=1)
     store.keep(record_of(gathered([0.02], [0.01], of=several)))
