@@ -119,6 +119,8 @@ class SavedChats:
         place = plain_file(file) if file else self._exports
         if not file or os.path.isdir(place):
             return await asyncio.to_thread(lambda: write(free_file(place, chat, kind)))
+        if file.endswith("/"):  # a path does not keep it: a file would get the folder's name
+            raise BadInput(f"Nothing was written: there is no folder {file}.")
         if os.path.isfile(place) and not await self._may_replace(place):
             return f"Nothing was written: {place} is as it was."
         return await asyncio.to_thread(write, place)
