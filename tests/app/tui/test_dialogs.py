@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import pytest
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.screen import ModalScreen
@@ -119,12 +121,15 @@ async def test_keys_right_behind_the_one_that_opens_a_screen_go_into_no_field_an
 
 
 async def test_enter_right_behind_a_key_that_opens_a_screen_does_not_send_what_is_half_written(
-    open_chat: OpenChat,
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_chat(asked="hello") as chat:
         chat.app.chat.prompt.fill("half")
-        for key in ("f2", "f8", "f9", "f1", "f6"):
+        opens = Mock(side_effect=chat.app.push_screen)
+        monkeypatch.setattr(chat.app, "push_screen", opens)
+        for count, key in enumerate(("f2", "f8", "f9", "f1", "f6"), 1):
             chat.press_at_once("x", "backspace", key, "enter")
+            await chat.until(lambda count=count: opens.call_count == count)
             await chat.pilot.pause()
             await chat.back_in_chat(by="escape" if chat.app.screen is not chat.app.chat else ())
             assert chat.prompts == ["hello"] and chat.area.text == "half", key
