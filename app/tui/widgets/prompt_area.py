@@ -61,6 +61,9 @@ the prompt. Up from the first line brings earlier prompts back."""
         self._takes_paste = takes_paste
         self._deletes = False
         """The last key was Ctrl+D and had a text: held down, it must not leave at the text's end."""
+        self._led_to: Screen[Any] | None = None
+        """The screen in view after a key that was handled here: what it gave the focus to, keys after it are
+        meant for. Those before a priority binding are handled after it, and meant for this."""
 
     def on_paste(self, event: Paste) -> None:
         if self._takes_paste(event.text):
@@ -95,23 +98,30 @@ the prompt. Up from the first line brings earlier prompts back."""
 
     async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
+        if (has_focus := self.app.focused is self) or self.app.screen is not self._led_to:
+            await self._handle(event)
+        else:
+            self.app.post_message(Key(event.key, event.character))
+            _end(event)
+        if has_focus and self.app.focused is not self:
+            self._led_to = self.app.screen
+
+    async def _handle(self, event: Key) -> None:
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
         active = self.screen.active_bindings.get(event.key)
-        if self.app.focused is not self:  # a key of the same read, before this one, led away from here
-            self.app.post_message(Key(event.key, event.character))
-        elif self._takes_key(event.key):
-            pass
+        if self._takes_key(event.key):
+            _end(event)
         elif active and active.enabled and isinstance(active.node, App | Screen) and not event.is_printable:
             await self.app.run_action(active.binding.action, active.node)
+            _end(event)
         elif event.key == "ctrl+c" and not (self.selected_text or self.screen.get_selected_text()):
             await self.app.run_action("help_quit")  # the app would empty letters typed later too
+            _end(event)
         elif event.character in JOINERS:
             self.insert(event.character)
+            _end(event)
         else:
             await act_in_order(self, event)
-            return
-        event.stop()
-        event.prevent_default()
 
     def on_resize(self) -> None:
         hints = [self.app.keys.fill_in(hint) for hint in HINTS]
@@ -161,3 +171,9 @@ def _run(app: App[Any], command: str, file: Path) -> None:
         raise BadInput(f"The editor '{command}' cannot be started: {error}.") from error
     if code != 0:
         raise BadInput(f"The editor '{command}' ended with exit code {code}; the prompt is as it was.")
+
+
+def _end(event: Key) -> None:
+    """Nothing else handles it."""
+    event.stop()
+    event.prevent_default()
