@@ -126,6 +126,17 @@ async def test_in_five_rows_a_title_can_be_written(open_chat: OpenChat) -> None:
         await chat.shows("hello")
 
 
+async def test_in_ten_rows_rounds_are_in_view_however_long_the_sentence_about_one_is(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.screens.inspector.round_sentence", lambda played: "a long sentence " * 20)
+    async with open_chat(size=(40, 10), asked="hello") as chat:
+        await chat.reached(InspectorScreen, by="f8")
+        await chat.shows("a long sentence")
+        await chat.pilot.pause()
+        assert has_rows(chat)
+
+
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12), asked=LONG) as chat:
         await chat.until(lambda: chat.app.chat.view.marks, by="f3")
