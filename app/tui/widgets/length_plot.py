@@ -41,6 +41,8 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.call_after_refresh(self.refresh, layout=True)
 
     def _draw(self) -> None:
+        if not self.query("#legend"):  # its screen was left meanwhile
+            return
         self.clear()
         longest = max(max(line.lengths) for line in self.lines)
         across = [longest * step / DASHES for step in range(DASHES + 1)]

@@ -105,6 +105,10 @@ async def test_figures_that_are_laid_out_late_still_offer_the_key_that_scrolls_t
         await chat.until(lambda: "PgDn Scroll" in keys_shown(chat))
 
 
+def test_a_plot_whose_parts_are_removed_as_its_screen_is_left_is_not_drawn() -> None:
+    LengthPlot([], {})._draw()
+
+
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
     kinds = ["chat", "code", "summary", "reasoning", "translation", "writing"]
     prompts = tmp_path / "prompts.jsonl"
