@@ -6,6 +6,7 @@ from functools import partial
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.events import Mount
 from textual.markup import escape
 from textual.theme import ThemeProvider
 from textual.widgets import Button, Input
@@ -36,7 +37,9 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         yield from super().compose()
         yield KeyLine(self.applies)
 
-    def on_mount(self) -> None:
+    def on_mount(self, event: Mount) -> None:
+        if len(self.app.screen_stack) < 2:  # closed already: Textual 8.2.8 looks for the screen below
+            event.prevent_default()
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())
 
     def _take_colours(self) -> None:

@@ -135,6 +135,13 @@ async def test_enter_right_behind_a_key_that_opens_a_screen_does_not_send_what_i
             assert chat.prompts == ["hello"] and chat.area.text == "half", key
 
 
+async def test_a_palette_that_is_closed_before_it_is_mounted_ends_nothing(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        chat.app.push_screen(Palette())
+        chat.app.pop_screen()
+        assert (await chat.ask("and now")).text
+
+
 async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
