@@ -261,7 +261,7 @@ class CommandRunner:
         """Export the chat in view; `value`: `[markdown|json] [FILE or folder]`."""
         kind, _, file = value.partition(" ")
         if kind.lower() not in EXPORTS:
-            needs_name = not value or os.path.isdir(written_out(value))
+            needs_name = not value or value.endswith("/") or os.path.isdir(written_out(value))
             kind, file = "md" if needs_name else Path(value).suffix[1:] or value, value
         if kind.lower() not in EXPORTS:
             either = f"End the name in .md or .json, or write /export markdown {value}."

@@ -154,6 +154,7 @@ async def test_an_export_has_a_new_file_in_its_folder_or_a_named_one_or_asks_bef
         await opened.noticed("Markdown or JSON, not html. End the name in .md or .json", by="/export html")
         await opened.noticed("/dev/null is no plain file", by="/export md /dev/null")
         await opened.noticed("Nothing was written: there is no folder new/.", by="/export md new/")
+        await opened.noticed("Nothing was written: there is no folder other/.", by="/export other/")
         assert opened.app.chat.view.notices.kept[-1].kind == "mistake"
         await opened.until(lambda: "File name too long" in opened.notices[-1], by=f"/export {'x' * 300}.md")
         (here / "mine.md").write_text("mine")
