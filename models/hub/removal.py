@@ -39,9 +39,10 @@ def plan_removal(spec: PairSpec) -> Removal:
 
 
 def removable_bytes(spec: PairSpec) -> int:
+    """What `remove` would free; 0 for a pair that is not here, or is being deleted."""
     try:
         return plan_removal(spec).freed_bytes
-    except NotInstalled:
+    except (NotInstalled, OSError):
         return 0
 
 

@@ -1,5 +1,6 @@
 """Deleting pulled pairs from the Hub's cache, laid out as its library does."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_a
 
     assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and not removal.kept
     assert not installed(spec) and not repository_folder("org/target").exists()
+
+
+def test_a_pair_that_is_deleted_meanwhile_frees_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place(TARGET.target, "a" * 40, home / "a")
+    assert removable_bytes(TARGET)
+
+    def deleted_before(link: Path) -> Path:
+        link.unlink()
+        return Path(os.readlink(link))
+
+    monkeypatch.setattr(Path, "readlink", deleted_before)
+    assert removable_bytes(TARGET) == 0
 
 
 def test_of_two_repositories_at_one_commit_the_named_one_is_deleted(home: Path) -> None:
