@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
-from app.engine.protocol import Answer
 from app.server.answering import new_id, respond
 from app.server.body import only
 from app.server.conversation import Messages, Tools, conversation, described
@@ -16,7 +15,7 @@ from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
 from app.server.openai import OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import Tokens, read_asked, stop_texts
+from app.server.sampling import Tokens, read_asked
 from app.server.usage import timings
 
 
@@ -43,18 +42,14 @@ async def chat_completions(request: Request) -> Response:
     served, body = await read_asked(request, ChatRequest)
     tools = body.tools or () if body.tool_choice != "none" else ()
     options = body.options(served.defaults, body.max_completion_tokens or body.max_tokens)
-    ask = Answer(
-        0,
+    asks = body.answers(
         conversation(body.messages),
         options,
-        documents=body.documents(options),
-        stop_texts=stop_texts(body.stop),
         tools=described(tool.function for tool in tools),
         parts=True,
         whole=True,
         likeliest=body.likeliest,
     )
-    asks = body.answers(ask)
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 

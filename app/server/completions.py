@@ -1,7 +1,6 @@
 """`POST /v1/completions`: text or token ids continued as they are, without a chat template."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,14 +9,13 @@ from starlette.responses import Response
 
 from app.engine.chat_prompt import FillIn
 from app.engine.events import TextAdded, TurnEnded
-from app.engine.protocol import Answer
 from app.server.answering import respond
 from app.server.body import only
 from app.server.logprobs import MOST_LOGPROBS, completion_logprobs
 from app.server.openai import MOST_ANSWERS, OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import read_asked, stop_texts
+from app.server.sampling import read_asked
 from app.server.usage import timings
 
 USUAL_TOKENS = 16
@@ -50,18 +48,10 @@ async def completions(request: Request) -> Response:
         message = f"best_of {body.best_of} is not supported here. Leave it out."
         raise Problem(400, message, param="best_of")
     options = body.options(served.defaults, body.max_tokens or USUAL_TOKENS)
-    ask = Answer(
-        0,
-        "",
-        options,
-        documents=body.documents(options),
-        stop_texts=stop_texts(body.stop),
-        likeliest=body.logprobs,
-    )
     if len(prompts) * n > MOST_ANSWERS:
         message = f"Prompts times n makes {len(prompts) * n} answers. At most {MOST_ANSWERS} are possible."
         raise Problem(400, message, param="n")
-    asks = [each for prompt in prompts for each in body.answers(replace(ask, prompt=prompt))]
+    asks = [ask for prompt in prompts for ask in body.answers(prompt, options, likeliest=body.logprobs)]
     writer = CompletionWriter(served.name, body.includes_usage, n)
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 

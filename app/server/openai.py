@@ -13,7 +13,7 @@ from app.server.body import Body, only
 from app.server.conversation import Content, text_of
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
-from app.server.sampling import Sampling, Stops, Tokens
+from app.server.sampling import Sampling, Stops, Tokens, stop_texts
 from app.server.service import now
 from app.server.usage import timings, usage
 from app.settings.options import copies
@@ -44,12 +44,13 @@ class OpenAiSampling(Sampling):
     logit_bias: Annotated[Any, only({})] = None
     prediction: Prediction | None = None
 
-    def answers(self, ask: Answer) -> list[Answer]:
-        """`n` answers to one prompt, with consecutive seeds."""
-        seeds = [(ask.options.seed + number) % 2**64 for number in range(self.n or 1)]
-        return [replace(ask, options=replace(ask.options, seed=seed)) for seed in seeds]
+    def answers(self, prompt: Any, options: Options, **more: Any) -> list[Answer]:
+        """`n` answers to one prompt, with consecutive seeds; `more` fields of an `Answer`."""
+        more |= {"documents": self._documents(options), "stop_texts": stop_texts(self.stop)}
+        seeds = [(options.seed + number) % 2**64 for number in range(self.n or 1)]
+        return [Answer(0, prompt, replace(options, seed=seed), **more) for seed in seeds]
 
-    def documents(self, options: Options) -> tuple[str, ...]:
+    def _documents(self, options: Options) -> tuple[str, ...]:
         """The predicted output, for the lookup drafter to copy from. Problem if it leaves none to copy."""
         predicted = text_of(self.prediction.content) if self.prediction else ""
         if predicted and not copies(options.drafter):
