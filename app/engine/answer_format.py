@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from app.engine.marks import ANALYSIS, MESSAGE, THOUGHTS
+from app.shell.errors import BadInput
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -51,11 +52,13 @@ class AnswerFormat:
 
 
 def format_of(tokenizer: "TokenizerWrapper", *, can_call: bool) -> AnswerFormat:
-    """The model's format; without calls, if the model is given no tools."""
+    """The model's format; without calls, if the model is given no tools. BadInput if it cannot call any."""
     template = template_of(tokenizer)
     if ANALYSIS in template:
         return AnswerFormat(_CHANNELS, "header", _parse_channel)
     begin, end, parse = _calls(tokenizer, template) if can_call else ((), "", None)
+    if can_call and not begin:
+        raise BadInput("This model cannot call tools: the format of its calls is not known. Send no tools.")
     if moves := tokenizer.response_transitions:  # Muse Spark
         known: dict[State, list[tuple[str, State]]] = {
             _MLX_STATES[state]: [(mark, _MLX_STATES[to]) for mark, to in marks if can_call or to != "tool"]
@@ -99,11 +102,6 @@ def opened_thought(tokenizer: "TokenizerWrapper", end: str) -> str:
     """The mark at the end of a prompt by which the answer begins inside a thought; empty: it does not."""
     before, mark, after = end.rpartition(thought_marks(tokenizer)[0])
     return mark + after if mark and not after.strip() else ""
-
-
-def can_call(tokenizer: "TokenizerWrapper") -> bool:
-    template = template_of(tokenizer)
-    return ANALYSIS in template or bool(_calls(tokenizer, template)[0])
 
 
 def _calls(tokenizer: "TokenizerWrapper", template: str) -> tuple[Sequence[str], str, Parse | None]:

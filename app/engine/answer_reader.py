@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from app.engine.answer_format import KEPT, ONLY_FIRST, State, can_call, format_of
+from app.engine.answer_format import KEPT, ONLY_FIRST, AnswerFormat, State, format_of
 from app.engine.events import Mark, Piece, ToolCall
 from app.engine.fitting import fitted
 from app.engine.marks import MESSAGE
-from app.shell.errors import BadInput
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -31,13 +30,9 @@ class AnswerReader:
     def __init__(
         self, tokenizer: "TokenizerWrapper", tools: Sequence[dict[str, Any]], *, parts: bool = True
     ) -> None:
-        if tools and not can_call(tokenizer):
-            raise BadInput(
-                "This model cannot call tools: the format of its calls is not known. Send no tools."
-            )
         self._tools = [*tools]
-        self._format = format_of(tokenizer, can_call=bool(tools)) if parts or tools else None
-        self._state: State = self._format.begin if self._format else "text"
+        self._format = format_of(tokenizer, can_call=bool(tools)) if parts or tools else AnswerFormat({})
+        self._state: State = self._format.begin
         self._calls: list[ToolCall] = []
         self._held = ""
         """Text that may begin a mark; in a call, the call so far."""
@@ -51,7 +46,7 @@ class AnswerReader:
         """What to do with blanks that come next: keep them until text follows; leave them out."""
 
     def add(self, pieces: Iterable[Piece]) -> list[Piece]:
-        if self._format is None:
+        if not self._format.edges:
             return list(pieces)
         return [passed for piece in pieces for passed in self._pass(piece.text, piece.mark)]
 
@@ -106,7 +101,6 @@ class AnswerReader:
 
     @property
     def _marks(self) -> list[tuple[str, State]]:
-        assert self._format is not None
         marks = self._format.edges.get(self._state, ())
         return [(mark, to) for mark, to in marks if not (mark in ONLY_FIRST and self._said[False])]
 
@@ -137,7 +131,7 @@ class AnswerReader:
             self._drops = not text
         text = self._blanks[thought] + text
         # Templates put blanks of their own before calls.
-        holds = thought or (self._format is not None and self._format.parse is not None)
+        holds = thought or self._format.parse is not None
         shown = text.rstrip() if holds else text if text.strip() or not self._waits else ""
         self._blanks[thought] = text[len(shown) :]
         if not shown:
@@ -153,13 +147,13 @@ class AnswerReader:
             if self._state == "call":
                 self._waits, self._blanks[False] = True, ""
             return []
-        has_headers = self._format is not None and "header" in self._format.edges
-        return self._show(text.partition(MESSAGE)[2] if has_headers else self._mark + text + end, mark)
+        written = text.partition(MESSAGE)[2] if "header" in self._format.edges else self._mark + text + end
+        return self._show(written, mark)
 
     def _read(self, text: str) -> list[ToolCall]:
         """The calls in a call's text; none if it cannot be parsed."""
         try:
-            found = self._format.parse(text, self._tools)  # type: ignore[misc, union-attr]
+            found = self._format.parse(text, self._tools)  # type: ignore[misc]
             return [self._call(each) for each in (found if isinstance(found, list) else [found])]
         except MemoryError:
             raise
