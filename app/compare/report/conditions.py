@@ -5,12 +5,11 @@ import platform
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from models.speed.machine import chip_name, output_of, this_chip, this_machine
+from app.shell.machine import device_name
+from models.speed.machine import output_of, this_chip, this_machine
 
 PRESSURES = ("nominal", "moderate", "heavy", "trapping", "sleeping")
 """powermetrics' names for the levels; it reads the same key, for which no root rights are needed."""
@@ -37,7 +36,11 @@ def conditions() -> dict[str, Any]:
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_average": [round(load, 2) for load in os.getloadavg()],
     }
-    return found | (_mac() if sys.platform == "darwin" else {})
+    if sys.platform == "darwin":
+        for name, (command, pattern, read) in MAC.items():
+            if match := re.search(pattern, output_of(*command), re.MULTILINE):
+                found[name] = read(match[1])
+    return found
 
 
 def system() -> dict[str, Any]:
@@ -45,7 +48,7 @@ def system() -> dict[str, Any]:
     found: dict[str, Any] = {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
-        "processor": chip_name() or _cpu_model(Path("/proc/cpuinfo")) or "unknown",
+        "processor": device_name().rpartition(" (")[0],
         "cores": os.cpu_count(),
         "memory_for_models_bytes": this_machine().memory_bytes,
     }
@@ -55,18 +58,3 @@ def system() -> dict[str, Any]:
         if chip := this_chip():
             found["memory_bandwidth_gb_s"] = chip.bandwidth
     return found
-
-
-def _mac() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, (command, pattern, read) in MAC.items():
-        if match := re.search(pattern, output_of(*command), re.MULTILINE):
-            found[name] = read(match[1])
-    return found
-
-
-def _cpu_model(file: Path) -> str | None:
-    with suppress(OSError):
-        if named := re.search(r"^model name\s*: (.+)$", file.read_text(), re.MULTILINE):
-            return named[1]
-    return None
