@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.server.answering import new_id, respond
 from app.server.body import only
-from app.server.conversation import Messages, Tools, conversation, described
+from app.server.conversation import Messages, Tools, described, for_template
 from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
 from app.server.openai import OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
@@ -43,7 +43,7 @@ async def chat_completions(request: Request) -> Response:
     tools = body.tools or () if body.tool_choice != "none" else ()
     options = body.options(served.defaults, body.max_completion_tokens or body.max_tokens)
     asks = body.answers(
-        conversation(body.messages),
+        tuple(map(for_template, body.messages)),
         options,
         tools=described(tool.function for tool in tools),
         parts=True,

@@ -1,6 +1,6 @@
 """Conversations in the format of OpenAI's chat API."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Json, ValidationInfo
@@ -105,11 +105,6 @@ def text_of(content: Content) -> str:
     return "".join(part.text for part in content)
 
 
-def conversation(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
-    """The messages in the chat template's format."""
-    return tuple(map(_message, messages))
-
-
 def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
     """The functions in OpenAI's format, which chat templates expect."""
     fields = {"name", "description", "parameters"}
@@ -119,7 +114,8 @@ def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _message(message: ChatMessage) -> Message:
+def for_template(message: ChatMessage) -> Message:
+    """The message in the chat template's format."""
     role = "system" if message.role == "developer" else message.role
     out = Message(role=role, content=text_of(message.content) or message.refusal or "")
     if message.name is not None:

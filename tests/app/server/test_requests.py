@@ -12,7 +12,7 @@ from starlette.requests import Request
 from app.server.body import MOST_VALUES, Body, read_body
 from app.server.chat_completions import ChatRequest
 from app.server.completions import CompletionRequest
-from app.server.conversation import Function, called, conversation, described
+from app.server.conversation import Function, called, described, for_template
 from app.server.events import AnswerRequest
 from app.server.messages import MessagesRequest
 from app.server.problem import Problem
@@ -31,7 +31,7 @@ FUNCTION: dict[str, Any] = {"name": "f"}
 def messages_of(kind: type[ChatRequest | MessagesRequest | ResponsesRequest], **fields: Any) -> list[Any]:
     asked = kind.model_validate(fields)
     if isinstance(asked, ChatRequest):
-        return [*conversation(asked.messages)]
+        return [*map(for_template, asked.messages)]
     return [*(asked.messages if isinstance(asked, ResponsesRequest) else asked.conversation)]
 
 
