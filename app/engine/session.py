@@ -184,7 +184,9 @@ class Session:
                     turn.finish_reason = "cancelled"
                     break
                 if not gained:
-                    self._step(rows)
+                    for row, played in rows.step():
+                        if row.number in self._gained:
+                            self._gained[row.number].append(played)
                 yield turn.add(gained.popleft()) if gained else reading
                 reading = None
         finally:
@@ -196,11 +198,6 @@ class Session:
         if self._rows is None or self._rows.closed:
             self._rows = self._pair.engine.rows()
         return self._rows
-
-    def _step(self, rows: "Rows") -> None:
-        for text, played in rows.step():
-            if text.number in self._gained:
-                self._gained[text.number].append(played)
 
     def prompt_ids(
         self,
