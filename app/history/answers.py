@@ -21,18 +21,14 @@ def answers_folder() -> Path | None:
         return None
     folder = data_folder() / "answers"
     try:
-        _write(folder, _answers())
+        with opened_history(to_read=True) as history:
+            answers = history.answers()
+        # Hashes, as an imported chat's id may be no valid file name.
+        _write(folder, {f"{sha256(k.encode()).hexdigest()[:16]}.txt": text for k, text in answers.items()})
     except (AppError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
         talk(f"The saved answers to draft from cannot be brought up to date in {folder}: {reason}.")
     return folder if folder.is_dir() else None
-
-
-def _answers() -> dict[str, str]:
-    """File names to texts. The names are hashes: an imported chat's id may be no valid file name."""
-    with opened_history(to_read=True) as history:
-        answers = history.answers()
-    return {f"{sha256(chat.encode()).hexdigest()[:16]}.txt": text for chat, text in answers.items()}
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
