@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.server.answering import new_id, respond
 from app.server.body import only
-from app.server.conversation import Messages, Tools, described, for_template
+from app.server.conversation import ChatMessage, Messages, Tool, Tools, described, for_template
 from app.server.logprobs import MOST_LOGPROBS, chat_logprobs
 from app.server.openai import OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
@@ -20,9 +20,9 @@ from app.server.usage import timings
 
 
 class ChatRequest(OpenAiSampling):
-    messages: Messages
+    messages: Messages[ChatMessage]
     max_completion_tokens: Tokens | None = None
-    tools: Tools | None = None
+    tools: Tools[Tool] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     response_format: Annotated[Any, only({"type": "text"})] = None
     logprobs: bool | None = None

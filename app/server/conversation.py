@@ -1,13 +1,15 @@
 """Conversations in the format of OpenAI's chat API."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Json, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from app.engine.chat_prompt import Message
 from app.server.body import MOST_VALUES, Body
+
+T = TypeVar("T")
 
 MOST_MESSAGES = 10_000
 MOST_TOOLS = 256
@@ -95,8 +97,8 @@ class Tool(Body):
     function: Function
 
 
-Messages = Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
-Tools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)]
+Messages = Annotated[list[T], Field(min_length=1, max_length=MOST_MESSAGES)]
+Tools = Annotated[list[T], Field(max_length=MOST_TOOLS)]
 
 
 def text_of(content: Content) -> str:

@@ -13,16 +13,7 @@ from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, respond, server_sent
 from app.server.body import Body, only
-from app.server.conversation import (
-    MOST_MESSAGES,
-    MOST_TOOLS,
-    Content,
-    Function,
-    called,
-    described,
-    text_of,
-    types,
-)
+from app.server.conversation import Content, Function, Messages, Tools, called, described, text_of, types
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import MOST_STOPS, Sampling, Stop, Tokens, read_asked, stop_texts
@@ -61,11 +52,11 @@ class Thinking(Body):
 
 
 class MessagesRequest(Sampling):
-    messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Messages[Turn]
     max_tokens: Tokens
     system: Content = None
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
-    tools: Annotated[list[Function], Field(max_length=MOST_TOOLS)] | None = None
+    tools: Tools[Function] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     thread: Any = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,11 +14,11 @@ from app.engine.protocol import Answer
 from app.server.answering import new_id, respond, server_sent
 from app.server.body import Body, only
 from app.server.conversation import (
-    MOST_MESSAGES,
-    MOST_TOOLS,
     Arguments,
     Content,
     Function,
+    Messages,
+    Tools,
     called,
     described,
     text_of,
@@ -66,10 +66,10 @@ def _without_logprobs(value: list[str]) -> list[str]:
 
 
 class ResponsesRequest(Sampling):
-    input: str | Annotated[list[Item], Field(min_length=1, max_length=MOST_MESSAGES)]
+    input: str | Messages[Item]
     instructions: str | None = None
     max_output_tokens: Tokens | None = None
-    tools: Annotated[list[ResponseTool], Field(max_length=MOST_TOOLS)] | None = None
+    tools: Tools[ResponseTool] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     text: Text | None = None
     previous_response_id: Annotated[Any, NOTHING_KEPT] = None
