@@ -63,8 +63,6 @@ class AnswerText:
         return len(self._decoded)
 
     def add(self, token: int, mark: Mark) -> list[Piece]:
-        if self.stopped:
-            return []
         if not self._begins:
             self._leave_out_begun()
         self._begins.append((token, self.decoded))

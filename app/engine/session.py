@@ -185,8 +185,7 @@ class Session:
                     break
                 if not gained:
                     for row, played in rows.step():
-                        if row.number in self._gained:
-                            self._gained[row.number].append(played)
+                        self._gained[row.number].append(played)
                 yield turn.add(gained.popleft()) if gained else reading
                 reading = None
         finally:
