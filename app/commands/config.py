@@ -7,7 +7,7 @@ import typer
 from app.commands import arguments as args
 from app.settings.config import SCHEMA, Config, read_config
 from app.shell.errors import BadInput
-from app.shell.output import data, json_data, talk
+from app.shell.output import data, print_result, talk
 from models.paths import config_file
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec config\n  $EDITOR "$(mlx-spec config path)"'
@@ -33,18 +33,14 @@ def show(context: typer.Context, json: args.Json = False) -> None:
     config = checked(read_config())
     for problem in config.problems:
         talk(problem)
-    if not json:
-        data("\n".join(_lines(config)))
-        return
-    json_data(
-        {
-            "file": str(config.file),
-            "exists": config.file.exists(),
-            "values": {name: config[name] for name in SCHEMA},
-            "keys": {binding: config.keys.get(binding, keys) for binding, keys in default_keys().items()},
-            "problems": list(config.problems),
-        }
-    )
+    settings = {
+        "file": str(config.file),
+        "exists": config.file.exists(),
+        "values": {name: config[name] for name in SCHEMA},
+        "keys": {binding: config.keys.get(binding, keys) for binding, keys in default_keys().items()},
+        "problems": list(config.problems),
+    }
+    print_result(json, settings, "\n".join(_lines(config)))
 
 
 @group.command()

@@ -14,7 +14,7 @@ from app.shell.errors import BadInput
 from app.shell.expected_speed import as_json
 from app.shell.machine import device_name, versions
 from app.shell.named_file import write_text
-from app.shell.output import Progress, data, json_data, talk
+from app.shell.output import Progress, data, talk
 from app.shell.printable import json_text, printable
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed
@@ -48,17 +48,14 @@ def command(
     if code == exit_codes.INTERRUPTED and not measured:
         talk("Nothing was measured, and nothing was written.")
         return code
-    page = printable(card(report))
+    pages = {"json": json_text(report), "md": printable(card(report))}
     try:
-        if json:
-            json_data(report)
-        else:
-            data(page, end="")
+        data(pages["json" if json else "md"])
     finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         name = "mlx-spec-report-" + report["before"]["taken"].replace(":", "").replace("+0000", "Z")
-        for suffix, text in (("json", json_text(report) + "\n"), ("md", page)):
+        for suffix, page in pages.items():
             file = Path(out, f"{name}.{suffix}")
-            write_text(file, text)
+            write_text(file, page + "\n")
             talk(f"Written: {file}")
     return code
 

@@ -11,7 +11,7 @@ SHOWN_LENGTHS = ("1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "24")
 
 def card(report: dict[str, Any]) -> str:
     """The page; `report` is the JSON document of `mlx-spec report`."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(_lines(report))
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:

@@ -164,7 +164,7 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
     assert document["complete"] and document["pairs"][0]["parts"]["bench"]["overall"]["plain_tps"] > 0
     assert document["versions"]["mlx"] and document["before"]["load_average"]
     page = card_file.read_text()
-    assert page == printed.out == card(document)
+    assert page == printed.out == card(document) + "\n"
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
     assert "predicted for an M4 Pro: plain" in page
     for line in ("## builtin", "- before: taken", "- after: taken"):
@@ -181,7 +181,6 @@ def test_a_report_is_written_although_nobody_reads_it(
         raise MachineFailed("The output cannot be written: No space left on device.")
 
     monkeypatch.setattr("app.commands.report.data", full)
-    monkeypatch.setattr("app.commands.report.json_data", full)
     assert report(result, more=more) == 3
     assert len(list(tmp_path.glob("*.json"))) == len(list(tmp_path.glob("*.md"))) == 1
 
