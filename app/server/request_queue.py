@@ -46,16 +46,14 @@ class QueuedRequest:
                 event = await self._events.get()
         except TimeoutError:
             return None
-        match event:
-            case Answered(_, turn_event):
-                return turn_event
-            case AnswerFailed(refused=True):
-                raise Problem(400, event.message, code=CONTEXT_FULL if event.too_long else None)
-            case AnswerFailed(died=True):
-                raise Problem(503, event.message, retry_seconds=RETRY_SECONDS)
-            case AnswerFailed():
-                raise Problem(500, event.message)
-        raise AssertionError(f"no answer's event: {event}")
+        if isinstance(event, Answered):
+            return event.event
+        assert isinstance(event, AnswerFailed), event
+        if event.refused:
+            raise Problem(400, event.message, code=CONTEXT_FULL if event.too_long else None)
+        if event.died:
+            raise Problem(503, event.message, retry_seconds=RETRY_SECONDS)
+        raise Problem(500, event.message)
 
     def leave(self) -> None:
         """Cancel the request: its answer ends within a round, or never begins."""
