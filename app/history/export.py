@@ -57,17 +57,15 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
     if chat.system:
         parts.append("## Instructions\n\n" + chat.system)
     for message in path:
-        speaker = "You" if message.facts is None else one_line(message.facts.pair) or "Answer"
-        parts.append(f"## {speaker}")
-        said = [message.text.strip()] if message.facts is None else _answer(message.text)
-        parts += filter(None, said)
-        parts += [fenced(attachment) for attachment in message.attachments]
-        if message.facts is not None:
-            parts.append(f"*{_numbers(message.facts)}*")
-    others = len(messages) - len(path)
-    if others:
+        files = map(fenced, message.attachments)
+        if (facts := message.facts) is None:
+            parts += ["## You", message.text.strip(), *files]
+        else:
+            speaker = one_line(facts.pair) or "Answer"
+            parts += [f"## {speaker}", *_answer(message.text), *files, f"*{_numbers(facts)}*"]
+    if others := len(messages) - len(path):
         parts.append(f"*Without {counted(others, 'message')} of other branches; JSON has all.*")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _answer(text: str) -> list[str]:
@@ -93,10 +91,8 @@ def exported(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]], kind: Kind) ->
 
 def not_sent(prompts: Sequence[Unsent]) -> str:
     """Prompts that were not sent, with their files, as Markdown; empty without any."""
-    texts = [[one.text.strip(), *map(fenced, one.attachments)] for one in prompts]
-    return (
-        "\n\n".join(["# Not sent", *(text for one in texts for text in one if text)]) + "\n" if texts else ""
-    )
+    texts = [text for one in prompts for text in (one.text.strip(), *map(fenced, one.attachments)) if text]
+    return "\n\n".join(["# Not sent", *texts]) + "\n" if texts else ""
 
 
 def free_file(folder: Path, chat: Chat, kind: Kind) -> Path:
