@@ -29,7 +29,7 @@ class Draft(Body):
     model_config = ConfigDict(extra="forbid")
 
     drafter: str | None = None
-    length: int | Literal["auto"] | None = None
+    draft_length: int | Literal["auto"] | None = Field(None, alias="length")
     verify: str | None = None
 
 
@@ -48,15 +48,10 @@ class Sampling(Body):
 
     def options(self, defaults: Options, max_tokens: int | None) -> Options:
         """`defaults` overridden by the request, with a random seed if it sets none. Problem if invalid."""
-        draft = self.draft or Draft()
-        given = {
-            **self.model_dump(include={each.name for each in fields(Options)}),
-            "max_tokens": max_tokens or MOST_TOKENS,
-            "draft_length": draft.length,
-            "drafter": draft.drafter,
-            "verify": draft.verify,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
+        own = self.model_dump(include={each.name for each in fields(Options)}, exclude_none=True)
+        given = {**own, "max_tokens": max_tokens or MOST_TOKENS}
+        if self.draft:
+            given |= self.draft.model_dump(exclude_none=True)
         if given.get("draft_length") == "auto":
             given["draft_length"] = None
         try:
