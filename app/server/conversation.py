@@ -119,11 +119,8 @@ def described(functions: Iterable[Function]) -> tuple[dict[str, Any], ...]:
 def for_template(message: ChatMessage) -> Message:
     """The message in the chat template's format."""
     role = "system" if message.role == "developer" else message.role
-    out = Message(role=role, content=text_of(message.content) or message.refusal or "")
-    if message.name is not None:
-        out["name"] = message.name
-    if message.tool_call_id is not None:
-        out["tool_call_id"] = message.tool_call_id
+    named = message.model_dump(include={"name", "tool_call_id"}, exclude_none=True)
+    out = Message(role=role, content=text_of(message.content) or message.refusal or "", **named)
     if (thought := message.reasoning_content or message.reasoning) and role == "assistant":
         out["reasoning_content"] = thought
     if message.tool_calls:
