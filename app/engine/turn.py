@@ -7,7 +7,6 @@ from dataclasses import replace
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.events import DraftRound, FinishReason, Mark, Piece, ScoredToken, TextAdded, ToolCall, merged
-from app.shell.machine import memory_in_use
 from mlx_spec.types import Likeliness, Options, Round
 
 
@@ -30,6 +29,8 @@ class Turn:
         """Tokens whose text is not shown yet."""
 
     def add(self, played: Round) -> TextAdded:
+        import mlx.core as mx
+
         begin, (pieces, taken) = self.text.decoded, self._pieces(played)
         pieces = self._calls.add(pieces)
         if self.text.stopped:
@@ -56,7 +57,7 @@ class Turn:
             tokens=tokens,
             seconds=seconds,
             tokens_per_second=later / time if time > 0 else 0.0,
-            memory_bytes=memory_in_use(),
+            memory_bytes=mx.get_active_memory(),
             played=(described,),
             scored=self._shown(),
         )

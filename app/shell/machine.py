@@ -24,13 +24,6 @@ def circumstances() -> dict[str, Any]:
     return {"device": device_name(), "blas": blas(), "versions": versions()}
 
 
-def memory_in_use() -> int:
-    """Bytes that MLX's arrays hold in this process."""
-    import mlx.core as mx
-
-    return mx.get_active_memory()
-
-
 def device_name() -> str:
     """For example `Apple M4 Pro (gpu)` or `AMD EPYC (cpu)`."""
     import mlx.core as mx
