@@ -150,6 +150,8 @@ class ChatApp(Program):
             if self._typed_ahead is not None:
                 self._typed_ahead.append(event)
                 return
+            if isinstance(event, Key) and event.key.startswith("alt+") and event.key in self.active_bindings:
+                event.character = None  # Textual gives the letter too, which a field would take
             if isinstance(event, Paste) or event.key != "ctrl+c":
                 self._ctrl_c_at = float("-inf")  # the next one is a first one, for other text
             if isinstance(event, Paste):

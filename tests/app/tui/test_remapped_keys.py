@@ -7,6 +7,8 @@ from itertools import chain
 from pathlib import Path
 from string import ascii_lowercase
 
+from textual.events import Key
+
 import app.tui
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import default_keys
@@ -16,6 +18,7 @@ from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
+from app.tui.widgets.field import Field
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat
@@ -136,3 +139,27 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
             opened.app.runner.return_to_chat()
         for binding in ("chat.compare", "app.help", "prompt.at_once", "question.yes", "own.leave"):
             assert any(named.name(binding) in shown for shown in seen), binding
+
+
+async def test_alt_and_a_letter_as_a_terminal_without_kittys_protocol_sends_them_act_and_type_no_letter(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text('[keys]\nprompt.send = "alt+s"\napp.help = "alt+t"\n')
+    async with open_chat() as opened:
+
+        def press_alt(letter: str) -> None:
+            """As Textual reads Escape and a letter."""
+            opened.app.post_message(Key(f"alt+{letter}", letter))
+
+        press_alt("n")
+        await opened.noticed("This chat is not kept")
+        press_alt("x")
+        await opened.has("x")  # it has no meaning
+        press_alt("s")
+        await opened.answered(1)
+        assert opened.prompts == ["x"]
+        sessions = await opened.reached(SessionsScreen, by="f6")
+        await opened.press("slash", "a")
+        press_alt("t")
+        await opened.reached(HelpScreen)
+        assert sessions.query_one(Field).value == "a"
