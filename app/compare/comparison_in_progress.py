@@ -82,7 +82,7 @@ class ComparisonInProgress:
                     # Kept, because an engine that dies later has no info.
                     self._info = self._link.info or self._info
                     if ended.finish_reason == "cancelled":
-                        self.break_off("stopped by you")
+                        self.break_off("ended by the server")
                     if not self.broken_off:
                         self.collector.add(run, ended.token_ids, ended.stats, pieces)
                         yield ended

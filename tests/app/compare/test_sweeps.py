@@ -103,3 +103,15 @@ async def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others
     assert ran == ["plain", "model, 1 token", *(f"model, {length} tokens" for length in (8, 10, 12))]
     record = progress.record()
     assert record is not None and [setting.name for setting in record.settings] == ran
+
+
+async def test_a_comparison_whose_answer_the_server_ends_is_not_said_to_be_stopped_by_the_person() -> None:
+    def send(asker: Asker, request: Answer) -> int:
+        asker(Answered(1, TurnEnded("text", TOKENS, "cancelled", 0, stats(0.1))))
+        return 1
+
+    progress = ComparisonInProgress(Mock(send=send), wanted(MODEL))
+    assert [event async for event in progress.events() if isinstance(event, Run)] == [
+        next(progress.plan.runs)
+    ]
+    assert progress.broken_off == "ended by the server"
