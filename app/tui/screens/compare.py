@@ -59,12 +59,15 @@ The same prompts without and with drafting, one after the other on the same engi
         self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
+        self._is_kept = False
         self._view = ComparisonView()
 
     def parts(self) -> ComposeResult:
         yield self._view
 
     async def on_mount(self) -> None:
+        # A command that leaves this screen may have begun another chat when this one's end is heard of.
+        self._is_kept = self.app.state.conversation.is_kept
         if self.record is not None:
             await self._view.show(self.record)
         else:
@@ -200,7 +203,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     def _keep(self, record: Record) -> None:
         try:
-            if self.app.state.conversation.is_kept:
+            if self._is_kept:
                 store.keep(record)
         except AppError as error:
             self.app.state.view.note(str(error), "error")

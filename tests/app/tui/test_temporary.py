@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.tui.screens.compare import CompareScreen
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_compare import compared
@@ -65,3 +66,15 @@ async def test_a_temporary_chat_is_exported_where_it_is_asked_for_and_needs_no_d
             await opened.exited(by="ctrl+q")
     assert opened.app.unsaved == 0 and not home.exists()
     assert on_disk(tmp_path) == [tmp_path / "s3cr3t.md"]
+
+
+async def test_a_comparison_of_a_temporary_chat_that_is_left_for_one_that_is_kept_is_not_written(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat(is_kept=False) as opened:
+        await opened.ask("echo s3cr3t")
+        screen = await opened.reached(CompareScreen, by="/sweep length=1-2 repeats=50")
+        await opened.until(lambda: screen.progress is not None and screen.progress.collector.count > 2)
+        await opened.press("ctrl+p", *"/new")
+        await opened.noticed("You left the comparison", by="enter")
+        assert opened.app.state.conversation.is_kept and on_disk(tmp_path) == []
