@@ -192,6 +192,7 @@ class ChatApp(Program):
     async def on_command_chosen(self, message: messages.CommandChosen) -> None:
         self.runner.return_to_chat()
         if message.command.needs_value:
+            self.chat.unsent_prompts.make_way()
             self.chat.prompt.fill(f"/{message.command.name} ")
         else:
             await self.action_command(message.command.name)

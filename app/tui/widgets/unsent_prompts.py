@@ -30,6 +30,13 @@ class UnsentPrompts:
         self._keep([Unsent(self._prompt.area.text)])
         return self._prompt.stash()
 
+    def make_way(self) -> None:
+        """Put the text being written behind Up, for a command in its place; its files stay attached."""
+        if kept := _worth_keeping([Unsent(self._prompt.area.text)]):
+            self._keep(kept)
+            self._prompt.past.add(kept[0].text)
+            self._chat.view.note("Up brings back what you were writing.")
+
     def begin_editing(self, prompt: ChatMessage) -> None:
         if self._chat.editing is None:
             self._aside = Unsent(self._prompt.area.text, self._prompt.take_attachments())

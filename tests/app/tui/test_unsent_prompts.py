@@ -112,6 +112,22 @@ async def test_a_prompt_half_written_survives_the_kill_of_the_program_and_only_t
         assert not left & {"killed.json", "broken.json"}
 
 
+async def test_what_was_being_written_is_behind_up_when_the_palette_puts_a_command_in_its_place(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        chat.area.load_text("half written")
+        chat.app.chat.prompt.attach(Attachment("notes.md", "text"))
+        await chat.press("ctrl+p", *"/rename")
+        await chat.has("/rename ", by="enter")
+        assert chat.notices == ["Up brings back what you were writing."]
+        await chat.has("half written", by="up")
+        assert files(chat) == ["notes.md"]
+        await chat.press("ctrl+c", "slash", *"ren", "enter")
+        await chat.has("/rename ")
+        assert len(chat.notices) == 1, "nothing was being written"
+
+
 async def test_waiting_prompts_return_with_files_the_last_shown(open_chat: OpenChat, tmp_path: Path) -> None:
     for name in ("one.md", "two.md"):
         (tmp_path / name).write_text(f"the text of {name}")
