@@ -27,7 +27,10 @@ class PastPrompts:
         self._to_end()
 
     def add(self, text: str, files: tuple[Attachment, ...] | None = None) -> None:
-        self._texts = [*(one for one in self._texts if one != text), text]
+        # If a recalled text was in the place of the one being written, that comes back behind it.
+        written = self._draft.text if self._place < len(self._texts) else ""
+        new = [written, text] if written.strip() and written != text else [text]
+        self._texts = [*(one for one in self._texts if one not in new), *new]
         self._to_end()
         self._files.pop(text, None)
         if files is not None:

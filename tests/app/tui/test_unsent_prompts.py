@@ -226,3 +226,13 @@ def test_a_recalled_prompt_that_was_changed_is_as_it_was_left_until_one_is_sent(
     past.add("three")
     assert past.earlier(Unsent("")) == Unsent("three")
     assert past.earlier(Unsent("three")) == Unsent("two")
+
+
+def test_what_was_being_written_is_behind_the_recalled_prompt_that_was_sent_in_its_place() -> None:
+    past = PastPrompts()
+    past.begin(["one", "two"])
+    assert past.earlier(Unsent("half written")) == Unsent("two")
+    past.add("two")
+    assert past.earlier(Unsent("")) == Unsent("two")
+    assert past.earlier(Unsent("two")) == Unsent("half written")
+    assert past.earlier(Unsent("half written")) == Unsent("one")
