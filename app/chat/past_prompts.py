@@ -27,11 +27,17 @@ class PastPrompts:
         self._to_end()
 
     def add(self, text: str, files: tuple[Attachment, ...] | None = None) -> None:
-        # If a recalled text was in the place of the one being written, that comes back behind it.
-        written = self._draft.text if self._place < len(self._texts) else ""
-        new = [written, text] if written.strip() and written != text else [text]
-        self._texts = [*(one for one in self._texts if one not in new), *new]
+        if self._place < len(self._texts):
+            # A recalled text was in the place of the one being written: that comes back behind it.
+            written, recalled = self._draft, self._texts[self._place]
+            left = written.attachments if recalled in self._files else ()
+            if written.text.strip() or left:
+                self._put(written.text, left or None)
+        self._put(text, files)
         self._to_end()
+
+    def _put(self, text: str, files: tuple[Attachment, ...] | None) -> None:
+        self._texts = [*(one for one in self._texts if one != text), text]
         self._files.pop(text, None)
         if files is not None:
             self._files[text] = files

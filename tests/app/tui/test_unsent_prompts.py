@@ -230,9 +230,17 @@ def test_a_recalled_prompt_that_was_changed_is_as_it_was_left_until_one_is_sent(
 
 def test_what_was_being_written_is_behind_the_recalled_prompt_that_was_sent_in_its_place() -> None:
     past = PastPrompts()
-    past.begin(["one", "two"])
-    assert past.earlier(Unsent("half written")) == Unsent("two")
+    old, new = ((Attachment(name, ""),) for name in ("old", "new"))
+    past.begin(["one"])
+    past.add("two", old)
+    assert past.earlier(Unsent("half written", new)) == Unsent("two", old)
     past.add("two")
     assert past.earlier(Unsent("")) == Unsent("two")
-    assert past.earlier(Unsent("two")) == Unsent("half written")
-    assert past.earlier(Unsent("half written")) == Unsent("one")
+    assert past.earlier(Unsent("two")) == Unsent("half written", new)
+    assert past.earlier(Unsent("half written", new)) == Unsent("one")
+    past = PastPrompts()
+    past.begin(["one"])
+    assert past.earlier(Unsent("half written", new)) == Unsent("one", new)
+    past.add("one")  # the files were sent with it
+    assert past.earlier(Unsent("")) == Unsent("one")
+    assert past.earlier(Unsent("one")) == Unsent("half written")
