@@ -122,6 +122,8 @@ class CommandRunner:
     def return_to_chat(self) -> None:
         """Close the screens above the chat."""
         while len(self._app.screen_stack) > 1:
+            if isinstance(screen := self._app.screen, CompareScreen):
+                screen.leave()  # not behind the command, which may begin another chat
             self._app.pop_screen()
 
     def welcome(self) -> None:

@@ -59,15 +59,12 @@ The same prompts without and with drafting, one after the other on the same engi
         self.progress: ComparisonInProgress | None = None
         """None once the comparison ended."""
         self._exports = False
-        self._is_kept = False
         self._view = ComparisonView()
 
     def parts(self) -> ComposeResult:
         yield self._view
 
     async def on_mount(self) -> None:
-        # A command that leaves this screen may have begun another chat when this one's end is heard of.
-        self._is_kept = self.app.state.conversation.is_kept
         if self.record is not None:
             await self._view.show(self.record)
         else:
@@ -75,7 +72,10 @@ The same prompts without and with drafting, one after the other on the same engi
             self._start(self.plan)
 
     def on_unmount(self) -> None:
-        """Save the finished runs if the screen is left by another key or with the program."""
+        self.leave()
+
+    def leave(self) -> None:
+        """Save the finished runs if the screen is left by another key, a command or with the program."""
         progress, self.progress = self.progress, None
         if progress is not None:
             if progress.run is not None:
@@ -203,7 +203,7 @@ The same prompts without and with drafting, one after the other on the same engi
 
     def _keep(self, record: Record) -> None:
         try:
-            if self._is_kept:
+            if self.app.state.conversation.is_kept:
                 store.keep(record)
         except AppError as error:
             self.app.state.view.note(str(error), "error")

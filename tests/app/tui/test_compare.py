@@ -203,8 +203,13 @@ async def test_a_comparison_that_is_left_is_kept_as_broken_off(open_chat: OpenCh
         await chat.press("escape")
         assert (await chat.ask("hello")).text
         await swept(1)
+        await chat.press("ctrl+p", *"/comparisons")
+        listed = await chat.reached(ComparisonsScreen, by="enter")
+        assert len(listed.records) == 3
+        await chat.press("escape")
+        await swept(1)
         chat.app.exit()
-    assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True]
+    assert [bool(record.broken_off) for record in store.kept().records] == [True, True, True, True]
 
 
 async def test_a_comparison_that_is_left_too_early_to_judge_says_so(open_chat: OpenChat) -> None:
