@@ -7,6 +7,7 @@ from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.events import MouseDown, MouseMove
+from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
@@ -83,6 +84,8 @@ class KeyLine(Static):
         found: dict[str, ActiveBinding] = {}
         bindings, applies = self.screen.active_bindings, self._applies
         for active in bindings.values():
+            if self._is_typed(active.binding.key):
+                continue
             if active.binding.show and active.binding.id in order and applies(active.binding.action):
                 found.setdefault(str(active.binding.id), active)
         for binding in passed_on(self.screen):
@@ -92,6 +95,11 @@ class KeyLine(Static):
                 found.setdefault(binding.id, ActiveBinding(self.screen, pressed, True, binding.tooltip))
         ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
         return [*ours, *(bindings[key] for key in [self.app.COMMAND_PALETTE_BINDING] if key in bindings)]
+
+    def _is_typed(self, key: str) -> bool:
+        """Whether a field takes the key for text. Textual leaves out only the default keys that it takes."""
+        focused = self.screen.focused
+        return focused is not None and focused.check_consume_key(key, key_to_character(key))
 
     def _most_important(self, available: list[ActiveBinding]) -> list[tuple[Content, ActiveBinding]]:
         """As many as fit, the help key and Escape before all others."""

@@ -21,7 +21,7 @@ from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.field import Field
 from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
-from tests.app.tui.chat_driver import OpenChat
+from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
@@ -163,3 +163,16 @@ async def test_alt_and_a_letter_as_a_terminal_without_kittys_protocol_sends_them
         press_alt("t")
         await opened.reached(HelpScreen)
         assert sessions.query_one(Field).value == "a"
+
+
+async def test_a_letter_that_is_typed_into_a_search_is_not_offered_there_as_a_key(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text('[keys]\nsessions.delete = "D"\nsessions.back = "q"\n')
+    async with open_chat(asked="hello") as opened:
+        sessions = await opened.reached(SessionsScreen, by="f6")
+        await opened.until(lambda: all(key in keys_shown(opened) for key in ("D Delete", "q Back")))
+        await opened.press("slash", "D", "q")
+        assert sessions.query_one(Field).value == "Dq"
+        await opened.until(lambda: not {"D", "q"} & set(keys_shown(opened).split()))
+        assert "F1 Help" in keys_shown(opened)
