@@ -200,14 +200,14 @@ class Prompt(Vertical):
             self.fill(found.text)
 
     def _choose(self, *, runs: bool) -> None:
-        """Complete what was typed; a whole command `runs` at once."""
+        """Complete what was typed; a command that needs no value `runs` at once."""
         choice = self.menu.chosen
         self.menu.offer(())
         if isinstance(choice, str) and self._typed_path is None:
             self.fill(choice)
         elif isinstance(choice, str):
             self._complete(choice)
-        elif choice is not None and runs:
+        elif choice is not None and runs and not choice.needs_value:
             self.area.clear()
             self.post_message(CommandChosen(choice))
         elif choice is not None:

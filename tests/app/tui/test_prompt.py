@@ -127,6 +127,8 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.noticed("'9' is nothing to sweep.", by=("9", "enter"))
         chat.press_at_once("slash", *"length", "space", "3", "enter")
         await chat.noticed("ength is 3")
+        chat.press_at_once("slash", *"leng", "enter", "4", "enter")  # the first Enter chooses the command
+        await chat.noticed("ength is 4")
         await chat.until(lambda: chat.app.state.settings.options.draft_length is None, by="/length auto")
         await chat.noticed("/temperature", by="/temprature 1")
         await chat.noticed("between 0.0001 and 10", by="/temperature 99")
