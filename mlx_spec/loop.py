@@ -29,8 +29,6 @@ class Plan:
     candidate: Candidate
     drafter: Drafter | None
     depth: int
-    number: int
-    """Rounds before it."""
     timed: bool
     """Whether the draft is timed alone."""
     waits: bool
@@ -70,10 +68,9 @@ class Loop:
             candidate, depth = self.policy.choose(self._candidates(), self.batch.longest)
         drafter = self._named(candidate.drafter)
         depth = min(depth, room, candidate.room)
-        number = self.timer.laps + len(pending)
-        timed = depth > 0 and drafter is self._previous() and self.timer.is_due(number)
+        timed = depth > 0 and drafter is self._previous() and self.timer.is_due(len(pending))
         waits = not begun or timed or candidate.host_text or (depth > 0 and not self.drafts_in_flight)
-        return Plan(candidate, drafter, depth, number, timed, waits)
+        return Plan(candidate, drafter, depth, timed, waits)
 
     def _previous(self) -> Drafter | None:
         """The drafter of the previous round."""
@@ -96,9 +93,7 @@ class Loop:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
             batch.check(draft, plan.drafter.name, plan.depth)
         drafter = plan.drafter if draft.depth else None
-        seconds = (
-            self.timer.draft_seconds(draft.tokens, start, plan.number) if plan.timed and drafter else None
-        )
+        seconds = self.timer.draft_seconds(draft.tokens, start) if plan.timed and drafter else None
         p = batch.next_pass(draft)
         output = self.target.decode(p) if unseen == 1 else self.target.forward(p)
         verdict = verifier.judge(draft, p.tree, output.logits)

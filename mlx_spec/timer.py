@@ -23,17 +23,17 @@ class Timer:
         self._read_at = time.perf_counter()
         self._next = TIMED_FIRST
         self._disturbed = False
-        self.laps = 0
+        self._laps = 0
         """Rounds that were read."""
 
-    def is_due(self, number: int) -> bool:
-        """Whether the draft of this round should be timed alone."""
-        return number >= self._next
+    def is_due(self, pending: int) -> bool:
+        """Whether the draft of the next round, behind so many in flight, should be timed alone."""
+        return self._laps + pending >= self._next
 
-    def draft_seconds(self, draft: mx.array, start: float, number: int) -> float:
-        """Wait for the draft of this round: seconds since `start`."""
+    def draft_seconds(self, draft: mx.array, start: float) -> float:
+        """Wait for the draft of a round, behind none in flight: seconds since `start`."""
         mx.eval(draft)
-        self._next = number + TIMED_EVERY
+        self._next = self._laps + TIMED_EVERY
         return time.perf_counter() - start
 
     def disturb(self) -> None:
@@ -45,5 +45,5 @@ class Timer:
         now, graphs = time.perf_counter(), self._graphs_built()
         seconds, alone = now - self._read_at, graphs == self._graphs and not self._disturbed
         self._read_at, self._graphs, self._disturbed = now, graphs, False
-        self.laps += 1
+        self._laps += 1
         return seconds, alone
