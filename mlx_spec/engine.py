@@ -152,11 +152,6 @@ class Engine:
             for model in drafter.models if drafter.name == unread else ():
                 model.forget()
 
-    @property
-    def graphs_built(self) -> int:
-        """Graphs built by all models; a round that builds one takes longer than those after it."""
-        return sum(model.graphs_built for model in self._models)
-
     def next_scores(self, tokens: Sequence[int], options: Options) -> Float[mx.array, " vocab"]:
         """Scores whose argmax is the token after `tokens`, by one plain pass.
 
