@@ -34,10 +34,6 @@ class TokenStore:
         self._bytes = np.asarray(array[0]).data.cast("B")
         self._order = np.asarray(array[1]).data
 
-    def __len__(self) -> int:
-        """Tokens, a border after each document included."""
-        return len(self._tokens)
-
     def longest_match(self, text: Sequence[int]) -> tuple[int, int]:
         """(length of the longest ending of `text` that is followed by a token, at most `DEPTH`; its place).
 

@@ -74,7 +74,7 @@ class ForeignDrafter(Drafter):
     """Any model of mlx-lm that keeps keys and values only.
 
     Args:
-        context_limit: positions the model has; of a longer text it reads the end. None: no limit.
+        context_limit: positions the model has; of a longer text it reads the end.
 
     Raises:
         UnsupportedModel: its layers keep more than keys and values.
@@ -82,7 +82,7 @@ class ForeignDrafter(Drafter):
 
     name = "foreign"
 
-    def __init__(self, model: nn.Module, translator: Translator, context_limit: int | None = None):
+    def __init__(self, model: nn.Module, translator: Translator, context_limit: int):
         self.cached = Model(model)
         if self.cached.recurrent:
             raise UnsupportedModel(
@@ -116,7 +116,7 @@ class ForeignDrafter(Drafter):
         self._unread = 0
         if not depth or not all(texts):
             return Draft.none(len(texts))
-        room = MOST_STEPS if self._limit is None else self._limit - max(map(len, texts))
+        room = self._limit - max(map(len, texts))
         return self._continue(texts, self._read(texts), depth, min(room, MOST_STEPS), verifier)
 
     def commit(self, texts: Texts) -> Sequence[Shadow]:
@@ -137,8 +137,6 @@ class ForeignDrafter(Drafter):
     def _end(self, text: list[int]) -> list[int]:
         """The part of a text that is read: its first token, an attention sink (Xiao et al. 2023, arXiv
         2309.17453), and its end, whose start moves by half the positions at once."""
-        if self._limit is None:
-            return text
         over, step = len(text) - self._limit * 3 // 4, self._limit // 2
         return text if over <= 0 else text[:1] + text[-(-over // step) * step + 1 :]
 

@@ -76,17 +76,17 @@ class Costs:
         return np.interp(np.arange(LONGEST + 1) + 1, list(self.rows), list(self.rows.values()))
 
 
-def search(target: Any, texts: Sequence[Text], costs: Costs | None = None) -> Iterator[Found]:
+def search(target: Any, texts: Sequence[Text], costs: Costs) -> Iterator[Found]:
     """Yields the best set so far after each that was tried; may be stopped at any time.
 
     Args:
         texts: greedy answers with their prompts. A few hundred tokens of answers are enough.
-        costs: what passes take; timed here if left out.
+        costs: from `timed`.
 
     Raises:
         UnsupportedModel: the target's layers cannot be left out one by one.
     """
-    judge = Judge(target, texts, costs or timed(target))
+    judge = Judge(target, texts, costs)
     count = len(target.layers)
     best = NONE
     for first in range(count - 1, 0, -1):

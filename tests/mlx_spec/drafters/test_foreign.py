@@ -93,15 +93,17 @@ def mirrored(noise: float = 0.05) -> Any:
     return model
 
 
+LIMIT = 500
+"""Of contexts."""
 KINDS = {
-    "vocabulary": lambda: ByVocabulary(mirrored(), Mapped()),
-    "text": lambda: ByText(mirrored(), Mapped()),
-    "digits": lambda: ByText(tiny_llama(3, vocab=BASE), Digits()),
+    "vocabulary": lambda: ByVocabulary(mirrored(), Mapped(), LIMIT),
+    "text": lambda: ByText(mirrored(), Mapped(), LIMIT),
+    "digits": lambda: ByText(tiny_llama(3, vocab=BASE), Digits(), LIMIT),
 }
 
 
 def engine_with(drafter: ForeignDrafter) -> Engine:
-    return Engine(tiny_llama(0), [LookupDrafter(), drafter], context_limit=500)
+    return Engine(tiny_llama(0), [LookupDrafter(), drafter], context_limit=LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_the_text_is_the_plain_one_at_every_length_and_in_later_turns(kind, temp
 
 def test_a_target_that_drafts_for_itself_through_another_vocabulary_is_accepted_except_for_tokens_it_lacks():
     engine, ids = (
-        engine_with(ByVocabulary(mirrored(0.0), Mapped())),
+        engine_with(ByVocabulary(mirrored(0.0), Mapped(), LIMIT)),
         [t for t in prompt(40, 4) if t not in STRANGE],
     )
     for options in ({"temperature": 0.0}, {"temperature": 0.9, "seed": 5}):
@@ -143,7 +145,7 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
     unclear.one, unclear.another = nn.Linear(32, VOCAB), nn.Linear(32, VOCAB)
     options, drafted = Options(max_tokens=10, drafter="foreign", draft_length=3), []
     for model in (known, unclear):
-        engine = engine_with(ByVocabulary(model, Mapped()))
+        engine = engine_with(ByVocabulary(model, Mapped(), LIMIT))
         drafted.append([each.drafted for each in engine.generate(prompt(30, 3), options)])
     assert any(drafted[0]) and drafted[0] == drafted[1]
     assert len(known.model.embed_tokens.few.weight) == VOCAB - len(STRANGE)
@@ -192,7 +194,7 @@ def test_three_ragged_texts_are_those_of_single_runs(kind):
 
 @pytest.mark.parametrize("rule", [pytest.param("token", marks=pytest.mark.slow), "block"])
 def test_the_rules_that_need_the_drafts_distribution_keep_the_targets(rule):
-    drafter = ByVocabulary(few_tokens(18), Mapped(6))
+    drafter = ByVocabulary(few_tokens(18), Mapped(6), LIMIT)
     assert deviation(rule, "foreign", more=[drafter]) < 4
 
 
@@ -204,7 +206,7 @@ def test_a_distribution_over_the_drafts_own_ids_is_caught(monkeypatch):
         return ids, None if q is None else mx.concatenate([q[..., :1], q[..., :0:-1]], axis=-1)
 
     monkeypatch.setattr(BatchVerifier, "propose", propose)
-    assert deviation("token", "foreign", more=[ByVocabulary(few_tokens(18), Mapped(6))]) > 6
+    assert deviation("token", "foreign", more=[ByVocabulary(few_tokens(18), Mapped(6), LIMIT)]) > 6
 
 
 class Silent(Mapped):
@@ -223,7 +225,10 @@ class Wild(Digits):
 
 @pytest.mark.parametrize(
     ("drafter", "drafted"),
-    [(ByVocabulary(mirrored(), Silent()), set()), (ByText(tiny_llama(3, vocab=BASE), Wild()), {10**6, -5})],
+    [
+        (ByVocabulary(mirrored(), Silent(), LIMIT), set()),
+        (ByText(tiny_llama(3, vocab=BASE), Wild(), LIMIT), {10**6, -5}),
+    ],
 )
 def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_one(drafter, drafted):
     engine, ids = engine_with(drafter), prompt(12, 1)
@@ -254,7 +259,7 @@ def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
 
 def test_a_recurrent_draft_is_refused():
     with pytest.raises(UnsupportedModel, match="rewind to a few places only"):
-        ByVocabulary(build("mamba"), Mapped())
+        ByVocabulary(build("mamba"), Mapped(), LIMIT)
 
 
 def test_a_long_text_is_read_in_chunks_and_drafted_in_step(monkeypatch):

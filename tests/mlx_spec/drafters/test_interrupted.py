@@ -34,7 +34,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "lookup": with_one(LookupDrafter, spread=0.7),
     "recycling": with_one(RecyclingDrafter, spread=0.7),
     "lookahead": with_one(LookaheadDrafter, spread=0.7),
-    "foreign": with_one(lambda: ByVocabulary(mirrored(), Mapped())),
+    "foreign": with_one(lambda: ByVocabulary(mirrored(), Mapped(), 500)),
     "layer_skip": skipping,
 }
 USUAL = ("eagle", "medusa", "pard", "model", "lookup", "foreign", "layer_skip")

@@ -121,7 +121,7 @@ def test_hidden_binary_other_and_huge_files_are_left_out(
 
 def test_one_file_may_be_named(place: Place) -> None:
     store, _ = open_store(place.folder / "notes.md", place.tokenizer, place.encode)
-    assert len(store) == len(TEXT) + 1
+    assert len(store._tokens) == len(TEXT) + 1
 
 
 def test_a_file_that_cannot_be_read_is_left_out_and_named(
@@ -192,7 +192,7 @@ def test_an_index_that_cannot_be_kept_is_used_all_the_same(
         data_folder().mkdir(parents=True)
         (data_folder() / "documents").write_text("a file in its place")
     store, notes = open_store(place.folder, place.tokenizer, place.encode)
-    assert len(store) == len(TEXT) + 1
+    assert len(store._tokens) == len(TEXT) + 1
     assert len(notes) == 1 and "is not kept in" in notes[0] and "None" not in notes[0]
     assert not list(data_folder().rglob("*.npy*")) and not list(data_folder().rglob(".*"))
 
