@@ -26,16 +26,65 @@ CANDIDATES = {
 draft model's first token is accepted about as often as one after a match of five."""
 
 
-class Occurrences:
-    """A growing token sequence, and where the same `MIN_MATCH` tokens occurred in it."""
+class Copier:
+    """One text with its documents: what followed earlier occurrences of its ending."""
 
-    def __init__(self) -> None:
+    def __init__(self, documents: Texts):
         self.tokens: list[int] = []
+        """Of all documents, and then of the text."""
         self._latest: dict[tuple[int, ...], int] = {}
         """The place after the latest occurrence of these tokens that is followed by another."""
         self._earlier: list[int] = []
         """By place: the one after the occurrence before of the same tokens, -1 if there is none."""
         self._match: tuple[int, int] | None = (0, 0)
+        self._documents = documents
+        for number, document in enumerate(documents):
+            for token in (*document, -1 - number):  # a border that matches nothing
+                self.extend(token)
+        self._begin = len(self.tokens)
+
+    @property
+    def _indexed(self) -> int:
+        """How many tokens of the text."""
+        return len(self.tokens) - self._begin
+
+    def continues(self, tokens: Sequence[int], documents: Texts) -> bool:
+        """Whether `tokens` begin with all that was indexed, beside the same documents."""
+        same = self.tokens[self._begin :] == list(tokens[: self._indexed])
+        return self._indexed > 0 and same and self._documents == documents
+
+    def index(self, tokens: Sequence[int]) -> None:
+        """Index the new tokens: of a prompt, while others wait."""
+        for token in tokens[self._indexed :]:
+            self.extend(token)
+
+    def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
+        """Index the new tokens. Returns whether a copy of one token would have predicted each."""
+        shadows: list[tuple[Candidate, list[bool]]] = []
+        for token in tokens[self._indexed :]:
+            if candidate := self.candidate():
+                shadows += [(candidate, [guess == token]) for guess in self.copy(1)]
+            self.extend(token)
+        return shadows
+
+    def candidate(self) -> Candidate | None:
+        """The candidate for the current match length."""
+        size = self.longest_match()[0]
+        return next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
+
+    def copy(self, length: int) -> list[int]:
+        """What followed the longest earlier occurrence, repeated with its period at the text's end."""
+        size, start = self.longest_match()
+        if not size:
+            return []
+        period = len(self.tokens) - start
+        copied: list[int] = []
+        for i in range(length):
+            token = self.tokens[start + i] if i < period else copied[i - period]
+            if token < 0:
+                break
+            copied.append(token)
+        return copied
 
     def extend(self, token: int) -> None:
         """Add one token."""
@@ -101,59 +150,3 @@ class LookupDrafter(Drafter):
         shadows = [(i, *shadow) for i, (copier, text) in enumerate(pairs) for shadow in copier.read(text)]
         self._copiers = copiers
         return shadows
-
-
-class Copier:
-    """One text with its documents: what followed earlier occurrences of its ending."""
-
-    def __init__(self, documents: Texts):
-        self._documents = documents
-        self._occurrences = Occurrences()
-        for number, document in enumerate(documents):
-            for token in (*document, -1 - number):  # a border that matches nothing
-                self._occurrences.extend(token)
-        self._begin = len(self._occurrences.tokens)
-
-    @property
-    def _indexed(self) -> int:
-        """How many tokens of the text."""
-        return len(self._occurrences.tokens) - self._begin
-
-    def continues(self, tokens: Sequence[int], documents: Texts) -> bool:
-        """Whether `tokens` begin with all that was indexed, beside the same documents."""
-        same = self._occurrences.tokens[self._begin :] == list(tokens[: self._indexed])
-        return self._indexed > 0 and same and self._documents == documents
-
-    def index(self, tokens: Sequence[int]) -> None:
-        """Index the new tokens: of a prompt, while others wait."""
-        for token in tokens[self._indexed :]:
-            self._occurrences.extend(token)
-
-    def read(self, tokens: Sequence[int]) -> list[tuple[Candidate, list[bool]]]:
-        """Index the new tokens. Returns whether a copy of one token would have predicted each."""
-        shadows: list[tuple[Candidate, list[bool]]] = []
-        for token in tokens[self._indexed :]:
-            if candidate := self.candidate():
-                shadows += [(candidate, [guess == token]) for guess in self.copy(1)]
-            self._occurrences.extend(token)
-        return shadows
-
-    def candidate(self) -> Candidate | None:
-        """The candidate for the current match length."""
-        size = self._occurrences.longest_match()[0]
-        return next((candidate for least, candidate in CANDIDATES.items() if size >= least), None)
-
-    def copy(self, length: int) -> list[int]:
-        """What followed the longest earlier occurrence, repeated with its period at the text's end."""
-        size, start = self._occurrences.longest_match()
-        if not size:
-            return []
-        known = self._occurrences.tokens
-        period = len(known) - start
-        copied: list[int] = []
-        for i in range(length):
-            token = known[start + i] if i < period else copied[i - period]
-            if token < 0:
-                break
-            copied.append(token)
-        return copied

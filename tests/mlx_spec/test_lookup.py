@@ -6,7 +6,7 @@ import pytest
 
 from mlx_spec import Options
 from mlx_spec.arrays import Length
-from mlx_spec.drafters.lookup import LONGEST, MIN_MATCH, TRIED, Copier, LookupDrafter, Occurrences
+from mlx_spec.drafters.lookup import LONGEST, MIN_MATCH, TRIED, Copier, LookupDrafter
 from tests.mlx_spec.proposals import draft_after
 from tests.mlx_spec.tiny_models import engine_of, prompt, settled, text, tiny_llama, tokens
 
@@ -25,20 +25,20 @@ def test_the_longest_match_is_the_latest_of_a_naive_search(alphabet):
     rng = random.Random(alphabet)
     for _ in range(20):
         tokens: list[int] = []
-        occurrences = Occurrences()
+        copier = Copier(())
         for _ in range(min(LONGEST, TRIED)):
             tokens.append(rng.randrange(alphabet))
-            occurrences.extend(tokens[-1])
+            copier.extend(tokens[-1])
             found = longest_ending_seen_before(tokens)
-            assert occurrences.longest_match() == (found if found[0] >= MIN_MATCH else (0, 0))
+            assert copier.longest_match() == (found if found[0] >= MIN_MATCH else (0, 0))
 
 
 def test_no_match_is_compared_further_than_one_that_predicts_as_well_nor_more_than_the_latest_are_tried():
-    same = Occurrences()
+    same = Copier(())
     for token in [1] * 400:
         same.extend(token)
     assert same.longest_match() == (LONGEST, 399)
-    often = Occurrences()
+    often = Copier(())
     for token in [9, 1, 2, 3, 4, *[8, 1, 2, 3, 5] * TRIED, 9, 1, 2, 3]:
         often.extend(token)
     assert often.longest_match() == (MIN_MATCH, len(often.tokens) - 5), "four tokens match further back"
@@ -120,14 +120,14 @@ def test_what_was_interrupted_while_it_was_indexed_is_indexed_again(calls, monke
     wanted = [read.drafted for read in engine_of(target, context_limit=400).generate(ids, options)]
     engine = engine_of(target, context_limit=400)
 
-    def stopped(occurrences, token, whole=Occurrences.extend):
+    def stopped(copier, token, whole=Copier.extend):
         left[0] -= 1
         if left[0]:
-            return whole(occurrences, token)
-        occurrences.tokens.append(token)  # the last of its steps, without the others
+            return whole(copier, token)
+        copier.tokens.append(token)  # the last of its steps, without the others
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Occurrences, "extend", stopped)
+    monkeypatch.setattr(Copier, "extend", stopped)
     with pytest.raises(KeyboardInterrupt):
         list(engine.generate(ids, options))
     assert [read.drafted for read in engine.generate(ids, options)] == wanted
