@@ -4,19 +4,10 @@ Order: repetition penalty, temperature, top-k, top-p, min-p. Target and drafter 
 """
 
 import mlx.core as mx
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from mlx_lm.sample_utils import apply_min_p, apply_top_p
 
 from mlx_spec.types import Options
-
-
-def penalise(
-    logits: Float[mx.array, "rows vocab"], recent: Int[mx.array, "rows seen"], penalty: float
-) -> Float[mx.array, "rows vocab"]:
-    """Repetition penalty (Keskar et al. 2019, CTRL, section 4.1), each row by its own recent tokens."""
-    chosen = mx.take_along_axis(logits, recent, axis=-1)
-    chosen = mx.where(chosen < 0, chosen * penalty, chosen / penalty)
-    return mx.put_along_axis(logits, recent, chosen, axis=-1)
 
 
 def logprobs(logits: Float[mx.array, "rows vocab"], options: Options) -> Float[mx.array, "rows vocab"]:

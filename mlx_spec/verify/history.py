@@ -1,11 +1,11 @@
-"""The repetition penalty of each row of a pass, by the tokens before it."""
+"""The repetition penalty of each row of a pass, by the tokens before it (Keskar et al. 2019, CTRL, section
+4.1)."""
 
 import mlx.core as mx
 from jaxtyping import Float, Int
 
 from mlx_spec.arrays import Tree
 from mlx_spec.types import Options
-from mlx_spec.verify.distribution import penalise
 
 
 class History:
@@ -48,4 +48,8 @@ class History:
         return self._penalised(logits, mx.where(back < depths, own, older))
 
     def _penalised(self, logits: mx.array, recent: mx.array) -> mx.array:
-        return penalise(logits, mx.clip(recent, 0, logits.shape[-1] - 1), self.penalty)
+        """Each row by its own recent tokens, `[rows, seen]`."""
+        recent = mx.clip(recent, 0, logits.shape[-1] - 1)
+        chosen = mx.take_along_axis(logits, recent, axis=-1)
+        chosen = mx.where(chosen < 0, chosen * self.penalty, chosen / self.penalty)
+        return mx.put_along_axis(logits, recent, chosen, axis=-1)
