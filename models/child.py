@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -52,15 +52,13 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
 
 
-@contextmanager
-def ask_child(command: Sequence[str], *request: Any) -> Iterator[Iterator[Any]]:
+def ask_child(command: Sequence[str], *request: Any) -> closing[Generator[Any, None, None]]:
     """Start a command that calls `asked`, and kill it on exit from the context.
 
-    Yields an iterator over the values it sends, and None several times a second in between. The iterator
+    It gives an iterator over the values it sends, and None several times a second in between. The iterator
     raises ChildDied if the child ends early, and any exception that the child sends.
     """
-    with closing(_messages(command, request)) as messages:
-        yield messages
+    return closing(_messages(command, request))
 
 
 def _messages(command: Sequence[str], request: Any) -> Generator[Any, None, None]:
