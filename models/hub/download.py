@@ -9,7 +9,7 @@ from dataclasses import replace
 from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble, PullCancelled
 from models.hub.endpoint import check_endpoint
-from models.hub.progress import ModelProgress, Pace, Progress
+from models.hub.progress import Pace, Progress
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
 
@@ -21,7 +21,7 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
     cancels too. Partial files are kept, and the next pull resumes them.
     """
     if installed(spec):
-        yield Progress("done", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
+        yield Progress("done")
     else:
         yield from _run(spec, "pull", cancelled)
 
@@ -36,8 +36,7 @@ def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> I
 
 def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[Progress]:
     check_endpoint()
-    pace = Pace()
-    progress = Progress("asking", tuple(ModelProgress(source.repo, 0, 0) for source in spec.sources))
+    pace, progress = Pace(), Progress("asking")
     try:
         with ask_child(module("models.hub.download_child"), task, spec.sources) as messages:
             for message in messages:

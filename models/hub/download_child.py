@@ -22,7 +22,7 @@ from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
 from models.hub.package import bytes_here, fetch_package
 from models.hub.partial_file import fetch
-from models.hub.progress import ModelProgress, Phase, Progress
+from models.hub.progress import Phase, Progress
 from models.hub.repository import HubFile, Repository, ask_hub
 from models.load.configuration import check_architecture
 from models.load.tokenizers import read_tokenizer
@@ -94,10 +94,10 @@ class Job:
             self.error = MachineTrouble(f"Downloading failed: {type(error).__name__}: {error}")
 
     def progress(self) -> Progress:
-        here = self._bytes_here()
-        models = (ModelProgress(s.repo, here.get(s, 0), self.total.get(s, 0)) for s in self.sources)
-        came = max(sum(here.values()) - self.at_start, 0) if self.phase != "asking" else 0
-        return Progress(self.phase, tuple(models), came, notes=self.notes)
+        here = sum(self._bytes_here().values())
+        totals = tuple(self.total.get(source, 0) for source in self.sources)
+        came = max(here - self.at_start, 0) if self.phase != "asking" else 0
+        return Progress(self.phase, here, totals, came, notes=self.notes)
 
     def _bytes_here(self) -> dict[Source, int]:
         packages = {source: bytes_here(package) for source, package in [*self.packages.items()]}

@@ -15,18 +15,11 @@ _SURE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class ModelProgress:
-    """One model of the pair; `total_bytes` is 0 while unknown, and for a model that is already here."""
-
-    repo: str
-    done_bytes: int
-    total_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     phase: Phase
-    models: tuple[ModelProgress, ...]
+    done_bytes: int = 0
+    totals: tuple[int, ...] = ()
+    """Bytes by model: 0 while unknown, and for a model that is already here."""
     transferred_bytes: int = 0
     """In this pull."""
     bytes_per_second: float = 0.0
@@ -36,12 +29,8 @@ class Progress:
     notes: tuple[str, ...] = ()
 
     @property
-    def done_bytes(self) -> int:
-        return sum(model.done_bytes for model in self.models)
-
-    @property
     def total_bytes(self) -> int:
-        return sum(model.total_bytes for model in self.models)
+        return sum(self.totals)
 
     @property
     def seconds_left(self) -> float | None:

@@ -105,7 +105,7 @@ drafters that need no files, or were trained here, are used."""
             for progress in check(spec, cancelled=self._stop.is_set):
                 self.from_thread(self.show_message, progress_line(spec.name, progress))
             assert progress is not None, "a check ends with its last progress"
-            pair = describe_own(spec, [model.total_bytes for model in progress.models])
+            pair = describe_own(spec, progress.totals)
             add_own(pair)
         except PullCancelled:
             return

@@ -13,7 +13,7 @@ from app.tui.screens.question import QuestionScreen
 from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.item_line import ItemLine
 from models.hub.incomplete import partial_files
-from models.hub.progress import ModelProgress, Progress
+from models.hub.progress import Progress
 from models.pairs.catalogue import find
 from models.pairs.installed import installed
 from tests.app.tui.chat_driver import OpenChat
@@ -160,7 +160,7 @@ async def test_what_the_pairs_say_of_a_download_is_not_said_again_over_them(open
 
 
 def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None:
-    progress = Progress("weights", (ModelProgress("a/b", 500_000_000, 2_000_000_000),), bytes_per_second=12e6)
+    progress = Progress("weights", 500_000_000, (2_000_000_000,), bytes_per_second=12e6)
     assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2 min left"
     stalled = replace(progress, stalled_seconds=12.3)
     assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")

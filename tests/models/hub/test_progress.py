@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.shell.pull_text import parts
-from models.hub.progress import ModelProgress, Pace, Progress
+from models.hub.progress import Pace, Progress
 
 
 def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -> None:
@@ -19,7 +19,7 @@ def test_the_rate_is_that_of_the_last_seconds_and_begins_with_the_first_byte() -
             assert pace.rate() == 510 / 6
 
     assert pace.rate() == 10
-    left = Progress("weights", (ModelProgress("org/a", 650, 1000),), bytes_per_second=pace.rate())
+    left = Progress("weights", 650, (1000,), bytes_per_second=pace.rate())
     assert left.seconds_left == 35
     for unknown in ({"phase": "checking"}, {"stalled_seconds": 6.0}, {"bytes_per_second": 0.0}):
         assert replace(left, **unknown).seconds_left is None
@@ -68,9 +68,7 @@ def test_no_rate_and_no_time_left_is_told_of_the_first_bytes_after_a_wait_for_co
 
 
 def test_the_end_is_reached_only_when_all_is_checked() -> None:
-    models = (ModelProgress("org/a", 70, 70), ModelProgress("org/b", 30, 30))
-
-    assert parts(Progress("checking", models))[1] == "99%"
-    assert Progress("done", models).fraction == 1
-    assert Progress("asking", (ModelProgress("org/a", 0, 0),)).fraction == 0
-    assert Progress("weights", (models[0], ModelProgress("org/b", 5, 30))).fraction == 0.75
+    assert parts(Progress("checking", 100, (70, 30)))[1] == "99%"
+    assert Progress("done", 100, (70, 30)).fraction == 1
+    assert Progress("asking", 0, (0,)).fraction == 0
+    assert Progress("weights", 75, (70, 30)).fraction == 0.75
