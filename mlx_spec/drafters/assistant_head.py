@@ -33,10 +33,8 @@ class AssistantShape:
     """By kind of its layers: the target's layer whose keys and values they read."""
     softcap: float | None = None
     """Of its logits, where it guesses among all tokens."""
-    clusters: int = 0
-    """Clusters of its vocabulary; 0: it guesses among all tokens."""
     likely: int = 0
-    """Clusters whose tokens it guesses among."""
+    """Clusters of its vocabulary whose tokens it guesses among; 0: it guesses among all tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,8 @@ class AssistantHead(Head):
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         self.post_projection = nn.Linear(args.hidden_size, shape.target_hidden, bias=False)
         self.lm_head = nn.Linear(args.hidden_size, args.vocab_size, bias=False)
-        if shape.clusters:
-            self.centroids = nn.Linear(args.hidden_size, shape.clusters, bias=False)
+        if clusters is not None:
+            self.centroids = nn.Linear(args.hidden_size, len(clusters), bias=False)
 
     def features(self, states: Sequence[Float[mx.array, "b rows dim"]]) -> Float[mx.array, "b rows dim"]:
         """The target's last hidden state of each row, from the outputs of its last layer."""

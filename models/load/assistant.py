@@ -33,7 +33,6 @@ def assistant_head(config: Config, weights: Weights, target: Any) -> AssistantHe
         size(config, "backbone_hidden_size"),
         _reads(target, args),
         number(inner, "final_logit_softcapping"),
-        0 if clusters is None else len(clusters),
         likely,
     )
     return AssistantHead(shape, target, clusters)

@@ -28,7 +28,7 @@ ARGS = gemma4_text.ModelArgs(
     layer_types=[SLIDING, FULL],
 )  # fmt: skip
 SHAPE = AssistantShape(ARGS, 32, READS, softcap=30.0)
-CLUSTERED = AssistantShape(ARGS, 32, READS, clusters=12, likely=5)
+CLUSTERED = AssistantShape(ARGS, 32, READS, likely=5)
 CLUSTERS = np.random.default_rng(1).permutation(VOCAB).reshape(12, -1)
 
 
@@ -40,7 +40,7 @@ def target() -> Any:
 
 
 def head_for(model: nn.Module, shape: AssistantShape = CLUSTERED, seed: int = 5) -> AssistantHead:
-    clusters = mx.array(CLUSTERS.astype(np.int32)) if shape.clusters else None
+    clusters = mx.array(CLUSTERS.astype(np.int32)) if shape.likely else None
     head: Any = settled(AssistantHead(shape, model, clusters), seed, spread=1.0)
     for i, layer in enumerate(head.layers):
         layer.layer_scalar = mx.array([0.7 + 0.2 * i])
@@ -79,7 +79,7 @@ def trained(
                 hidden = head.next_hidden(states)
                 wanted = head.lm_head(states)[:, 0]  # all tokens, so that the likely clusters are learnt too
                 found += nn.losses.cross_entropy(wanted, ids[:, step + 1], reduction="mean")
-                if shape.clusters:
+                if shape.likely:
                     own = mx.array(np.argsort(CLUSTERS.flatten()) // CLUSTERS.shape[1])[ids[:, step + 1]]
                     found += nn.losses.cross_entropy(head.centroids(states)[:, 0], own, reduction="mean")
         return found
@@ -123,7 +123,7 @@ def by_hand(head: AssistantHead, text: list[int], depth: int) -> tuple[np.ndarra
 
 def _logits(head: AssistantHead, w: Weights, x: np.ndarray) -> np.ndarray:
     logits = w["lm_head.weight"] @ x
-    if not head.shape.clusters:
+    if not head.shape.likely:
         cap = head.shape.softcap
         return logits if cap is None else np.tanh(logits / cap) * cap
     likely = np.argsort(-(w["centroids.weight"] @ x))[: head.shape.likely]

@@ -54,7 +54,7 @@ def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
         own = {"lm_head": "model.embed_tokens", "centroids": "masked_embedding.centroids"}
         inside = f"model.{part}" if part in ("layers", "norm") else part
         weights[f"{own.get(part, inside)}.{rest}"] = x  # type: ignore[assignment]
-    if shape.clusters:
+    if shape.likely:
         weights["masked_embedding.token_ordering"] = mx.array(CLUSTERS.flatten().astype(np.int64))
     inner = {
         "model_type": "gemma4_text", "hidden_size": 32, "intermediate_size": args.intermediate_size,
@@ -64,7 +64,7 @@ def publish(folder: Path, head: AssistantHead, **changes: Any) -> Path:
     }  # fmt: skip
     config = {
         "model_type": "gemma4_assistant", "text_config": inner, "backbone_hidden_size": 32,
-        "use_ordered_embeddings": bool(shape.clusters), "num_centroids": 12,
+        "use_ordered_embeddings": bool(shape.likely), "num_centroids": 12,
         "centroid_intermediate_top_k": 5, "tie_word_embeddings": True,
     }  # fmt: skip
     return write_folder(folder, config | changes, weights)
