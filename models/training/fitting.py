@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
 
 from mlx_spec.target.model import Model
 from mlx_spec.training import own_text, study
@@ -66,9 +65,7 @@ class Fitting(Work):
         self._wanted = request.tokens or TOKENS
         self._begun = time.monotonic()
         self._limit = math.inf if request.hours is None else request.hours * 3600
-        self._hours = 0.0
-        """Time spent fitting, in all runs."""
-        self._module: nn.Module | None = None
+        self._fit: Fit | None = None
         self._acceptance: Sequence[float] = ()
 
     def run(self, report: Report) -> None:
@@ -85,17 +82,17 @@ class Fitting(Work):
         return f"The same command goes on from here; the work so far is in {self._shop.unfinished}."
 
     def finish(self, about: Mapping[str, Any]) -> tuple[bool, str]:
-        module, folder = self._module, self._shop.folder
-        assert module is not None, "it was run"
+        fit, folder = self._fit, self._shop.folder
+        assert fit is not None, "it was run"
         facts = {
             "target": self._shop.name,
             "tokens": self._tokens_read,
             "acceptance": [round(each, 3) for each in self._acceptance],
-            "hours": round(self._hours, 2),
+            "hours": round(fit.progress.seconds / 3600, 2),
             **about,
         }
         with replacing_folder(folder) as to:
-            self._kind.save(to, module, {"mlx_spec": facts}, self._request.bits)
+            self._kind.save(to, fit.learner.module, {"mlx_spec": facts}, self._request.bits)
         right = accepted_text(self._acceptance, self._kind.unit)
         unseen = "Its acceptance was not measured: no held-out text was written by the target."
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
@@ -168,8 +165,7 @@ class Fitting(Work):
             report(Step("Learning", done, fit.tokens, unit, left, accepted_text(look, unit)))
 
         fit.run(fitted)
-        self._hours = fit.progress.seconds / 3600
-        self._module, self._acceptance = fit.learner.module, fit.acceptance(self._held_out())
+        self._fit, self._acceptance = fit, fit.acceptance(self._held_out())
 
     def _check_files(self) -> None:
         for file in (*self._files, self._state):
