@@ -172,8 +172,17 @@ class Model(ReadTexts):
         first, tokens = self.seen[sequence], self.texts[sequence]
         ids = mx.array([list(tokens[first:stop])], mx.int32)
         beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
+        p = Pass(ids, Length.exact(first), sequence=sequence, hidden=beside)
         with self._or_drop():
-            self._read(Pass(ids, Length.exact(first), sequence=sequence, hidden=beside), observe)
+            caches = [] if self._history is None else plain_caches(self._history.now.after(0))
+            with only(self.buffers, sequence, len(self.texts), stop):
+                output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
+                states = states_in(caches)
+                mx.eval(states, [buffer.arrays for buffer in self.buffers])
+            if self._history is not None:
+                self._history.restart(stop, states)
+            if observe:
+                observe(p, output)
         if stop - first == PREFILL_CHUNK:  # smaller passes leave little memory, which is soon reused
             mx.clear_cache()
         self.seen[sequence] = stop
@@ -225,20 +234,6 @@ class Model(ReadTexts):
     def _hold(self, rows: Rows) -> None:
         for buffer, arrays in zip(self.buffers, rows, strict=True):
             buffer.arrays = arrays
-
-    def _read(self, p: Pass, observe: Observe | None) -> None:
-        """An evaluated pass right after what was read of its sequence; no rejection rewinds into it."""
-        assert p.sequence is not None
-        end = p.start.high + p.ids.shape[1]
-        caches = [] if self._history is None else plain_caches(self._history.now.after(0))
-        with only(self.buffers, p.sequence, len(self.texts), end):
-            output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
-            states = states_in(caches)
-            mx.eval(states, [buffer.arrays for buffer in self.buffers])
-        if self._history is not None:
-            self._history.restart(end, states)
-        if observe:
-            observe(p, output)
 
     @contextmanager
     def _or_drop(self) -> Iterator[None]:
