@@ -191,6 +191,13 @@ def rearranged(x: mx.array, order: Sequence[int]) -> mx.array:
     return x[mx.array(list(order))]
 
 
+def best(scores: Float[mx.array, "rows vocab"], count: int) -> Int[mx.array, "rows {count}"]:
+    """The tokens with the highest scores, best first."""
+    few = mx.argpartition(-scores, count - 1, axis=-1)[:, :count]
+    order = mx.argsort(-mx.take_along_axis(scores, few, axis=-1), axis=-1)
+    return mx.take_along_axis(few, order, axis=-1).astype(mx.int32)
+
+
 def last_of_each(keys: Int[mx.array, " n"]) -> Int[mx.array, " n"]:
     """For each key the place of its last occurrence.
 

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import mlx.core as mx
 from jaxtyping import Float
 
-from mlx_spec.arrays import Draft, Length
+from mlx_spec.arrays import Draft, Length, best
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.last_state import LastStateDrafter
@@ -84,16 +84,9 @@ def _tree(logits: Float[mx.array, "b heads vocab"], nodes: Sequence[Node], propo
     depth = 1 + max(level for _, level, _ in nodes)
     first, ranked = mx.zeros((len(logits), 0), mx.int32), []
     for index in range(depth):
-        ranked.append(_best(proposer.scores(logits[:, index], index, first), len(RIGHT[0])))
+        ranked.append(best(proposer.scores(logits[:, index], index, first), len(RIGHT[0])))
         first = mx.concatenate([first, ranked[-1][:, :1]], axis=1)
     _, levels, ranks = zip(*nodes, strict=True)
     tokens = mx.stack(ranked, axis=1)[:, mx.array(levels), mx.array(ranks)]
     parents = mx.array([[parent for parent, _, _ in nodes]], mx.int32)
     return Draft(tokens, depth, mx.broadcast_to(parents, tokens.shape))
-
-
-def _best(scores: Float[mx.array, "b vocab"], count: int) -> mx.array:
-    """The tokens with the highest scores, best first: `[b, count]`."""
-    few = mx.argpartition(-scores, count - 1, axis=-1)[:, :count]
-    order = mx.argsort(-mx.take_along_axis(scores, few, axis=-1), axis=-1)
-    return mx.take_along_axis(few, order, axis=-1).astype(mx.int32)

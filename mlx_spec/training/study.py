@@ -8,7 +8,7 @@ from pathlib import Path
 import mlx.core as mx
 from jaxtyping import Bool, Float, Int
 
-from mlx_spec.arrays import Length, Pass
+from mlx_spec.arrays import Length, Pass, best
 from mlx_spec.target.model import Model
 
 LIKELIEST = 32
@@ -53,13 +53,10 @@ def study(target: Model, text: Text) -> Study:
     ids = mx.array(list(text.tokens), mx.int32)
     output = target.forward(Pass(ids[None], Length.exact(0)))
     logits = output.logits[0].astype(mx.float32)
-    few = mx.argpartition(-logits, LIKELIEST, axis=-1)[:, :LIKELIEST]
-    found = mx.take_along_axis(logits, few, axis=-1)
-    order = mx.argsort(-found, axis=-1)
-    logprobs = mx.take_along_axis(found, order, axis=-1) - mx.logsumexp(logits, axis=-1, keepdims=True)
+    likeliest = best(logits, LIKELIEST)
+    logprobs = mx.take_along_axis(logits, likeliest, axis=-1) - mx.logsumexp(logits, axis=-1, keepdims=True)
     none = mx.zeros((len(ids), 0), mx.bfloat16)
     states = mx.concatenate([none, *(output.hidden[layer][0] for layer in sorted(output.hidden))], axis=-1)
-    likeliest = mx.take_along_axis(few, order, axis=-1).astype(mx.int32)
     chosen = mx.pad(likeliest[:-1, 0] == ids[1:], (0, 1))
     answer = mx.arange(len(ids)) >= text.begin - 1
     greedy = chosen & answer & text.greedy
