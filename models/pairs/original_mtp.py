@@ -5,7 +5,7 @@ not enough: conversions keep naming the layers they dropped.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,30 +33,21 @@ def is_same_model(config: Config, target: Config) -> bool:
     return same and "quantization" not in config
 
 
-def mtp_tensors(names: Iterable[str], config: Config) -> list[str]:
-    """The tensors of the first MTP layer among `names`, without copies of the target's: Qwen's are named
-    `mtp.`, others' are the layer after the target's last one. Further layers are not read."""
-    layers, found = int(text_settings(config).get("num_hidden_layers", 0)), []
-    for name in names:
-        match = _NAME.search(name)
-        behind = match and (match["qwen"] or int(match["place"]) == layers)
-        if match and behind and not (match["own"] or "").startswith(COPIES):
-            found.append(name)
-    return found
-
-
 def mtp_files(folder: Path) -> dict[str, list[str]]:
-    """Names of the MTP tensors by file, from the index or, without one, from the only weight file.
-
-    The files may not be downloaded yet.
+    """Names of the first MTP layer's tensors by file, from the index or, without one, from the only weight
+    file, without copies of the target's. Qwen's are named `mtp.`, others' are the layer after the target's
+    last one; further layers are not read. The files may not be downloaded yet.
     """
-    config, weights = read_config(folder), folder / WEIGHTS
+    weights, layers = folder / WEIGHTS, int(text_settings(read_config(folder)).get("num_hidden_layers", 0))
     places = (read_json(folder / INDEX) or {}).get("weight_map")
     if not isinstance(places, dict):
         places = dict.fromkeys(tensor_names(weights) if weights.is_file() else (), weights.name)
     found: dict[str, list[str]] = {}
-    for name in mtp_tensors(places, config):
-        found.setdefault(str(places[name]), []).append(name)
+    for name, file in places.items():
+        match = _NAME.search(name)
+        behind = match and (match["qwen"] or int(match["place"]) == layers)
+        if match and behind and not (match["own"] or "").startswith(COPIES):
+            found.setdefault(str(file), []).append(name)
     return found
 
 

@@ -19,7 +19,7 @@ from models.load.engine import load
 from models.load.take_mtp import take_mtp
 from models.pairs.folder import read_config
 from models.pairs.installed import draft_kind, find_folder, installed, repository_folder
-from models.pairs.original_mtp import is_original, mtp_tensors, taken_from
+from models.pairs.original_mtp import is_original, mtp_files, taken_from
 from models.pairs.own_drafters import own_place
 from models.pairs.own_pairs import describe_own
 from models.pairs.pair import PairSpec, Source
@@ -112,11 +112,14 @@ def test_only_the_files_of_the_layers_are_fetched_and_they_draft_named_or_not(
     assert taken_from(SPEC.target, Source("org/original")) is None
 
 
-def test_files_of_further_layers_which_are_not_read_are_not_fetched() -> None:
+def test_files_of_further_layers_which_are_not_read_are_not_fetched(tmp_path: Path) -> None:
     own = ["mtp.fc.weight", "mtp.layers.0.input_layernorm.weight", "model.layers.2.eh_proj.weight"]
     others = ["model.layers.1.mlp.up_proj.weight", "model.layers.2.embed_tokens.weight"]
     further = ["language_model.mtp.layers.1.input_layernorm.weight", "model.layers.3.eh_proj.weight"]
-    assert mtp_tensors([*own, *others, *further], {"num_hidden_layers": 2}) == own
+    files = {name: f"{name}.safetensors" for name in (*own, *others, *further)}
+    (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 2}))
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    assert mtp_files(tmp_path) == {files[name]: [name] for name in own}
 
 
 def test_an_original_has_the_sizes_of_its_target_and_is_not_quantized(hub: HubServer, home: Path) -> None:
