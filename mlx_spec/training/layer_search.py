@@ -19,6 +19,7 @@ import numpy as np
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
 from mlx_spec.target.model import Model
+from mlx_spec.training.study import Text
 
 LONGEST = 7
 """The longest draft that is considered."""
@@ -28,9 +29,6 @@ WORTH = 1.1
 """A set whose gain is lower even if drafting took no time is not made smaller."""
 TIMED_AT, TIMES = 64, 5
 """Context at which passes are timed, and how often."""
-
-Text = tuple[Sequence[int], int]
-"""(token ids, index of the target's first own token)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,8 @@ class Judge:
 
     def __init__(self, target: Any, texts: Sequence[Text], costs: Costs):
         self._target, self._costs = target, costs
-        self._texts = [(mx.array([list(ids)], mx.int32), start) for ids, start in texts]
-        self._rows = [_rows(target, ids) for ids, _ in texts]
+        self._texts = [(mx.array([list(text.tokens)], mx.int32), text.begin) for text in texts]
+        self._rows = [_rows(target, text.tokens) for text in texts]
         self._own = [mx.argmax(self._logits(target, i), axis=-1) for i in range(len(texts))]
         mx.eval(self._own)
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
-from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, Text, search, timed
+from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, search, timed
 from mlx_spec.training.own_text import Sizes
+from mlx_spec.training.study import Text
 from models.load.layer_skip import save_layer_skip
 from models.time_text import time_text
 from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds
@@ -38,7 +39,7 @@ class LayerSearch(Work):
 
     def estimate(self) -> str:
         """Timed on one text and one set of layers."""
-        judge = Judge(self._shop.target, [(list(range(1, 1 + PROBE)), 1)], Costs({1: 1.0}, 1.0, self._layers))
+        judge = Judge(self._shop.target, [Text(range(1, 1 + PROBE), 1)], Costs({1: 1.0}, 1.0, self._layers))
         each = TOKENS / PROBE * seconds(lambda: judge.found(range(self._layers - 1)))
         writing = TOKENS * (1 + SIZES.asked / SIZES.answered) * self._shop.writing(SIZES.rows)
         return (
@@ -88,7 +89,7 @@ class LayerSearch(Work):
         done, pace = 0, Pace(0)
         for text in self._own_texts:
             done += len(text.tokens) - text.begin
-            yield text.tokens, text.begin
+            yield text
             report(Step("Texts", min(done, TOKENS), TOKENS, "tokens", pace.left(done, TOKENS)))
             if done >= TOKENS:
                 return

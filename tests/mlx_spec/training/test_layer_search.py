@@ -7,6 +7,7 @@ import pytest
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
 from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search
+from mlx_spec.training.study import Text
 from tests.mlx_spec.architectures import ARCHITECTURES
 from tests.mlx_spec.tiny_models import prompt, text, tiny_llama
 
@@ -24,7 +25,9 @@ def of_six_layers():
 
 def answers(target, count: int = 2):
     prompts = [prompt(9, seed) for seed in range(count)]
-    return [(ids + text(Engine(target, context_limit=99), ids, max_tokens=20), len(ids)) for ids in prompts]
+    return [
+        Text(ids + text(Engine(target, context_limit=99), ids, max_tokens=20), len(ids)) for ids in prompts
+    ]
 
 
 def test_only_layers_that_do_not_matter_are_left_out():
@@ -43,10 +46,10 @@ def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
     right = [judge._judged(view, i)[0] for i in range(len(texts))]
     engine = Engine(target, [LayerSkipDrafter(target, kept)], context_limit=99)
     seen = set()
-    for (ids, start), wanted in zip(texts, right, strict=True):
+    for answer, wanted in zip(texts, right, strict=True):
         place = 0
         options = Options(max_tokens=20, draft_length=1, drafter="layer_skip")
-        for read in engine.generate(ids[:start], options):
+        for read in engine.generate(answer.tokens[: answer.begin], options):
             if read.drafted and place < 19:
                 assert bool(read.accepted) == bool(wanted[place])
                 seen.add(read.accepted)
@@ -57,4 +60,4 @@ def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
 def test_a_target_whose_layers_cannot_be_left_out_is_refused_before_anything_is_timed():
     target = ARCHITECTURES["gemma4_shared"](0)
     with pytest.raises(UnsupportedModel, match="No layer of gemma4_text"):
-        next(search(target, [(prompt(20, 1), 9)], COSTS))
+        next(search(target, [Text(prompt(20, 1), 9)], COSTS))
