@@ -9,20 +9,18 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 
+from mlx_spec.target.taps import InPlace
 
-class RowRope(nn.Module):
+
+class RowRope(InPlace):
     """A rotary embedding that takes a position per row too."""
-
-    def __init__(self, rope: nn.Module):
-        super().__init__()
-        self.rope = rope
 
     def __call__(self, x: mx.array, offset: Any = 0, **rest: Any) -> mx.array:
         if not isinstance(offset, mx.array) or offset.ndim < 2:
-            return self.rope(x, offset=offset, **rest)
+            return self.layer(x, offset=offset, **rest)
         b, heads, rows, dim = x.shape
         alone = x.transpose(0, 2, 1, 3).reshape(b * rows, heads, 1, dim)
-        turned = self.rope(alone, offset=mx.broadcast_to(offset, (b, rows)).reshape(-1), **rest)
+        turned = self.layer(alone, offset=mx.broadcast_to(offset, (b, rows)).reshape(-1), **rest)
         return turned.reshape(b, rows, heads, dim).transpose(0, 2, 1, 3)
 
 
