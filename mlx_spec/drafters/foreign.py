@@ -55,15 +55,10 @@ class Transcript(Protocol):
 class Translator(Protocol):
     """Translates between two tokenizers."""
 
-    @property
-    def shared(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Tokens that mean the same bytes: the target's ids, each once, and the draft's."""
-        ...
-
-    @property
-    def fertility(self) -> float:
-        """Tokens of the draft model per token of the target, in usual text."""
-        ...
+    shared: tuple[list[int], list[int]]
+    """Tokens that mean the same bytes: the target's ids, each once, and the draft's."""
+    fertility: float
+    """Tokens of the draft model per token of the target, in usual text."""
 
     def transcript(self) -> Transcript:
         """For a new text."""

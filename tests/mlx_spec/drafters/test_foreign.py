@@ -46,21 +46,16 @@ class Whole(Transcript):
 class Mapped(Translator):
     """The draft's ids count from the end of the vocabulary, and lack the `STRANGE` tokens."""
 
+    fertility = 1.0
+
     def __init__(self, vocab: int = VOCAB):
         self._last = vocab - 1
-
-    @property
-    def fertility(self) -> float:
-        return 1.0
+        # Some ids are beyond the target's rows.
+        known = [token for token in range(self._last + 10) if token not in STRANGE]
+        self.shared = known, [abs(self._last - token) for token in known]
 
     def transcript(self) -> Whole:
         return Whole(self)
-
-    @property
-    def shared(self) -> tuple[Sequence[int], Sequence[int]]:
-        # Some ids are beyond the target's rows.
-        known = [token for token in range(self._last + 10) if token not in STRANGE]
-        return known, [abs(self._last - token) for token in known]
 
     def spelled(self, token: int) -> list[int]:
         last = self._last
@@ -73,9 +68,7 @@ class Mapped(Translator):
 class Digits(Mapped):
     """Each target token is two digits of the draft."""
 
-    @property
-    def fertility(self) -> float:
-        return 2.0
+    fertility = 2.0
 
     def spelled(self, token: int) -> list[int]:
         return [token // BASE, token % BASE]
