@@ -18,7 +18,6 @@ from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
 from models.pairs.folder import (
     WEIGHTS,
-    check_folder,
     check_json_file,
     check_safetensors,
     holds,
@@ -105,7 +104,7 @@ class Repository:
             if file.is_weights:
                 _discard(self.folder / file.name)
 
-    def finish(self, check: Callable[[Path], object] = check_folder) -> None:
+    def finish(self, check: Callable[[Path], object]) -> None:
         """Raise BrokenFiles if a file is missing or arrived damaged; a damaged file is deleted."""
         try:
             check(self.folder)

@@ -18,6 +18,7 @@ from mlx_spec.drafters.head import Head
 from models.errors import BrokenFiles
 from models.load.checkpoint import on_cpu
 from models.load.configuration import rope_settings
+from models.pairs.drafter_kinds import Config
 from models.pairs.folder import read_config, weight_files
 from models.pairs.original_mtp import WEIGHTS
 
@@ -33,7 +34,6 @@ _FINE = "e_score_correction_bias"
 _OF_STATES = ("fc", "pre_projection")
 """Layers that read the target's hidden states."""
 
-Config = Mapping[str, Any]
 Weights = dict[str, mx.array]
 H = TypeVar("H", bound=Head)
 

@@ -5,18 +5,15 @@ not enough: conversions keep naming the layers they dropped.
 """
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from models.errors import BrokenFiles, ModelsError
-from models.pairs.drafter_kinds import text_settings
+from models.pairs.drafter_kinds import Config, text_settings
 from models.pairs.folder import INDEX, check_drafter, check_safetensors, read_config, read_json, tensor_names
 from models.pairs.own_drafters import facts_of, own_place
 from models.pairs.pair import Source
 
-Config = Mapping[str, Any]
 MTP = "mtp"
 WEIGHTS = "model.safetensors"
 COPIES = ("embed_tokens", "shared_head.head", "lm_head")
