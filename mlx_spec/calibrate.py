@@ -5,19 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product, takewhile
 from statistics import median_low
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mlx_spec.candidate import NO_CANDIDATE, TREES, Candidate, rows_of
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
+from mlx_spec.engine import Engine
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
 from mlx_spec.types import DrafterName, Options
-
-if TYPE_CHECKING:
-    from mlx_spec.engine import Engine
 
 SECONDS = 4.0
 """After this time no further kind of round is begun; reading texts comes on top."""
@@ -67,7 +65,7 @@ class OneKind(Controller):
 
 
 def calibrate(
-    engine: "Engine",
+    engine: Engine,
     progress: Callable[[int, int], None] = lambda done, total: None,
     skipped: Callable[[], bool] = lambda: False,
 ) -> "Calibration":
@@ -87,7 +85,7 @@ def calibrate(
 class Calibration:
     """Times rounds kind by kind. It may be stopped at any time: what was timed by then is used."""
 
-    def __init__(self, engine: "Engine"):
+    def __init__(self, engine: Engine):
         self.engine = engine
         limit = engine.context_limit
         self.near, self.far = max(1, min(NEAR, limit // 4)), max(1, min(FAR, limit // 2))
