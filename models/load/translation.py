@@ -48,8 +48,11 @@ class Translation:
         self.target, self.draft = TokenBytes(target), TokenBytes(draft)
         ours, theirs = self.target.by_bytes(), self.draft.by_bytes()
         seen = {ours[each]: theirs[each] for each in ours.keys() & theirs.keys()}
-        self.special = self._special()
+        named = {name: i for i, name in self.draft.special.items()}
+        self.special = {i: named[name] for i, name in self.target.special.items() if name in named}
         """From the target's special tokens to the draft model's."""
+        if self.target.end is not None and self.draft.end is not None:
+            self.special.setdefault(self.target.end, self.draft.end)
         self.targets = {theirs: ours for ours, theirs in reversed(self.special.items())}
         """From the draft model's special tokens to the target's."""
         seen |= {ours: theirs for theirs, ours in self.targets.items()}
@@ -64,13 +67,6 @@ class Translation:
 
     def transcript(self) -> "Words":
         return Words(self)
-
-    def _special(self) -> dict[int, int]:
-        named = {name: i for i, name in self.draft.special.items()}
-        found = {i: named[name] for i, name in self.target.special.items() if name in named}
-        if self.target.end is not None and self.draft.end is not None:
-            found.setdefault(self.target.end, self.draft.end)
-        return found
 
 
 class Words:
