@@ -150,20 +150,16 @@ class Model(ReadTexts):
 
     def prefill(
         self, tokens: Sequence[int], count: int, sequence: int = 0, hidden: mx.array | None = None
-    ) -> int:
+    ) -> None:
         """Read `tokens[:count]` into one sequence, keeping its cached prefix.
 
         Args:
             hidden: `[b, positions, dim]`, features that a head reads beside the tokens.
-
-        Returns:
-            How many of the tokens were cached.
         """
-        kept = self.resume(tokens, count, sequence)
+        self.resume(tokens, count, sequence)
         while self.seen[sequence] < count:
             self.read(min(self.seen[sequence] + PREFILL_CHUNK, count), None, sequence, hidden)
         self.mark()
-        return kept
 
     def read(
         self, stop: int, observe: Observe | None = None, sequence: int = 0, hidden: mx.array | None = None

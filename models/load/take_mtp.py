@@ -13,9 +13,9 @@ from models.pairs.own_drafters import own_place, whole_name
 from models.pairs.pair import Source
 
 
-def take_mtp(folder: Path, target: Source, original: Source) -> Path:
+def take_mtp(folder: Path, target: Source, original: Source) -> None:
     """Write the MTP layers of the original repository in `folder` to the target's own drafters, replacing an
-    old copy; returns their folder. Tensors are unchanged.
+    old copy. Tensors are unchanged.
 
     Raises:
         BrokenFiles: a file lacks a tensor that the index names.
@@ -40,4 +40,3 @@ def take_mtp(folder: Path, target: Source, original: Source) -> Path:
             f"The layers taken from {original} cannot be written to {place}: {why}. Make room there, or set "
             "MLX_SPEC_HOME to another folder, and pull again: what came is kept."
         ) from error
-    return place

@@ -71,20 +71,14 @@ def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
     return BrokenFiles(f"{what} in {folder} cannot be read ({reason_of(error)}).")
 
 
-def check_folders(target: Path, draft: Path) -> tuple[str, ...]:
-    """Notes on harmless differences between the tokenizers of two model folders.
-
-    Raises:
-        BadChoice: the two encode text differently; the message names what differs.
-    """
+def check_folders(target: Path, draft: Path) -> None:
+    """Raise BadChoice, naming what differs, if the tokenizers of two folders encode text differently."""
     if same_files(target, draft):
-        return ()
-    fatal, notes = differences(read_tokenizer(target), read_tokenizer(draft))
-    if fatal:
+        return
+    if fatal := differences(read_tokenizer(target), read_tokenizer(draft))[0]:
         raise BadChoice(
             f"Target and draft read text differently: {fatal}. Choose a draft of the target's own family."
         )
-    return notes
 
 
 def differences(target: Any, draft: Any) -> tuple[str, tuple[str, ...]]:
