@@ -194,7 +194,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def look_again(self) -> None:
         """Read the facts of every pair again on a thread, which then updates the rows."""
-        self.run_worker(self._look, thread=True, exclusive=True)
+        self.run_worker(self._look, thread=True, exclusive=True, group="look")
 
     def show_list(self, highlight: str | None = None) -> None:
         chosen = highlight or (self.chosen.name if self.chosen else None)

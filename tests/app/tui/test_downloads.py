@@ -76,6 +76,20 @@ async def test_a_removed_pair_takes_its_failed_download_with_it(open_chat: OpenC
         await chat.until(lambda: not screen.query_one("#downloads").display and not screen.applies("retry"))
 
 
+async def test_a_question_about_a_pair_is_answered_also_when_a_download_ends_meanwhile(
+    open_chat: OpenChat, hub: HubServer
+) -> None:
+    hub.stall_after["model.safetensors"] = 200_000
+    async with open_chat() as chat:
+        first = chat.app.pulls.add(find(FIRST).spec)
+        screen = await open_pairs(chat, SECOND)
+        await chat.reached(QuestionScreen, by="enter")
+        hub.stall_after.clear()
+        await chat.until(lambda: first.state == "done" and "installed" in rows(screen)[FIRST])
+        await answer(chat, "y")
+        await chat.until(lambda: installed(find(SECOND).spec))
+
+
 async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and_r_brings_it_back(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
