@@ -87,7 +87,7 @@ class CommandRunner:
             "delete": lambda _: saved.delete(saved.kept()),
             "undo": lambda _: saved.undo(),
             "export": self._export,
-            "import": saved.import_file,
+            "import": self._import,
             "preset": saved.preset,
             "stop": self._stop,
             "config": lambda _: (
@@ -271,6 +271,10 @@ class CommandRunner:
         saved = self._app.saved
         work = saved.export(saved.current(), EXPORTS[kind.lower()], file.strip())
         self._app.run_worker(self._tell(work))  # it may ask a question, as in `_remove`
+
+    def _import(self, value: str) -> None:
+        work = self._app.saved.import_file(value)
+        self._app.run_worker(self._tell(work))  # many chats take seconds, in which keys would wait
 
     def _stop(self, value: str) -> None:
         chat = self._chat

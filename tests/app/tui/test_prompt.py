@@ -1,5 +1,8 @@
 """Typing: the prompt, and the commands that a slash or the palette offers."""
 
+import threading
+from pathlib import Path
+
 import pytest
 from textual.command import CommandPalette
 from textual.events import Key, Paste
@@ -9,6 +12,7 @@ from textual.widgets._toast import ToastRack
 
 from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
+from app.history.store import History
 from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
@@ -209,3 +213,25 @@ async def test_after_another_chat_was_opened_from_a_message_keys_write_and_ctrl_
         await chat.has("", by="ctrl+c")
         assert not chat.app._exit, "other keys came between"
         await chat.until(lambda: not chat.app.is_running, by="ctrl+c")
+
+
+async def test_keys_work_while_chats_are_imported(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chats.json").write_text("{}")
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def import_file(history: History, path: Path) -> tuple[int, int]:
+        begun.set()
+        goes_on.wait(60)
+        return 2, 0
+
+    monkeypatch.setattr("app.chat.saved_chats.import_file", import_file)
+    async with open_chat() as opened:
+        opened.area.load_text(f"/import {tmp_path / 'chats.json'}")
+        opened.press_at_once("enter")
+        await opened.until(begun.is_set)
+        opened.press_at_once("a")
+        await opened.has("a")
+        goes_on.set()
+        await opened.noticed("2 chats added")
