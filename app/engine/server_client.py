@@ -58,7 +58,7 @@ class ServerClient:
         self._name = uuid4().hex
         self._pair: str | None = None
         self.alive = True
-        """False once no server answered: the pair is asked for again before the next request."""
+        """False once no server had the pair: it is asked for again before the next request."""
 
     is_server = True
     pid = None
@@ -103,11 +103,13 @@ class ServerClient:
     def _load(self, name: str) -> None:
         try:
             info = self._ask(_LOADED, lambda response: PAIR.validate_json(response.content))
+            if info.name != name:
+                raise BadInput(f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}.")
         except BadInput as error:
+            self.alive = False
             self._events.put(LoadFailed(str(error)))
-            return
-        other = f"{self.url} serves {info.name}. For {name} here: mlx-spec chat {name}."
-        self._events.put(protocol.Loaded(info) if info.name == name else LoadFailed(other))
+        else:
+            self._events.put(protocol.Loaded(info))
 
     def _answer(self, request: Answer) -> None:
         answer, call = _ANSWER.dump_python(request, mode="json"), self._call(request.id)
