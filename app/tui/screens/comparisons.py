@@ -65,7 +65,8 @@ class ComparisonsScreen(OpenedScreen[None]):
                 store.delete(record)
             except AppError as error:
                 self.app.state.view.note(str(error), "error")
-            self._read()
+            if not self.was_closed:
+                self._read()
 
     def _read(self) -> None:
         kept = store.kept()

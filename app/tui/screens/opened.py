@@ -43,6 +43,13 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         if not self.was_closed:
             self.query_one("#message", Static).update(Content(one_line(text)))
 
+    def tell(self, text: str) -> None:
+        """Show the outcome of work in the message line, or in the chat if the screen was closed meanwhile."""
+        if self.was_closed:
+            self.app.state.view.note(text)
+        else:
+            self.show_message(text)
+
     @property
     def was_closed(self) -> bool:
         """Whether it is closing or closed, its widgets perhaps gone; `is_mounted` would stay true."""
@@ -75,7 +82,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
 
     def ask_once(self, work: Coroutine[None, None, None]) -> None:
         """Start work that changes what is listed, unless some is being done: the same key may come twice in
-        one read."""
+        one read. It goes on if the screen is closed."""
         if self.asks:
             work.close()
             return
@@ -87,7 +94,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
             finally:
                 self.asks = False
 
-        self.run_worker(run())
+        self.app.run_worker(run())
 
     def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Show a thread's result on the screen, unless it was closed meanwhile."""

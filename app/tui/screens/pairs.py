@@ -241,13 +241,15 @@ class PairsScreen(OpenedScreen[Pair | None]):
         question = f"Download {pair.name}? {size} come from {origin}. {why_not}".rstrip()
         if await ask(self.app, question, "Download", "Not now"):
             self.app.pulls.add(pair.spec)
-            self.show_message(self.hint)
-            self.show_downloads()
+            if not self.was_closed:
+                self.show_message(self.hint)
+                self.show_downloads()
 
     async def _remove(self, pair: Pair) -> None:
         app = self.app
-        self.show_message(await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app)))
-        self.look_again()
+        self.tell(await remove_after_asking(pair, app.link.pair, app.pulls, partial(ask, app)))
+        if not self.was_closed:
+            self.look_again()
 
     def _add_own(self, pair: Pair | None) -> None:
         if pair is not None:

@@ -186,9 +186,9 @@ the chat at the message that was found."""
         async def do() -> None:
             self.show_message("")
             try:
-                self.show_message(await work())
+                self.tell(await work())
             except AppError as error:
-                self.show_message(str(error))
+                self.tell(str(error))
             await self._load(choose)
 
         self.ask_once(do())

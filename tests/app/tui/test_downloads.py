@@ -1,5 +1,6 @@
 """Downloads from a Hub on a local port: they run beside the chat and are offered again after a restart."""
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from app.tui.widgets.download_list import progress_line
 from app.tui.widgets.item_line import ItemLine
 from models.hub.incomplete import partial_files
 from models.hub.progress import Progress
+from models.hub.removal import Removal, remove
 from models.pairs.catalogue import find
 from models.pairs.installed import installed
+from models.pairs.pair import PairSpec
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.conftest import FIRST, SECOND
 from tests.app.tui.pairs_driver import answer, open_pairs, rows, text_of
@@ -88,6 +91,29 @@ async def test_a_question_about_a_pair_is_answered_also_when_a_download_ends_mea
         await chat.until(lambda: first.state == "done" and "installed" in rows(screen)[FIRST])
         await answer(chat, "y")
         await chat.until(lambda: installed(find(SECOND).spec))
+
+
+async def test_a_removal_that_ends_after_the_list_was_left_is_told_and_takes_the_failed_download_with_it(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def slow(spec: PairSpec) -> Removal:
+        goes_on.wait(60)
+        return remove(spec)
+
+    monkeypatch.setattr("app.chat.pair_removal.remove", slow)
+    hub.cut_after["model.safetensors"] = 1_500_000
+    async with open_chat() as chat:
+        chat.app.pulls.add(find(FIRST).spec)
+        await open_pairs(chat, FIRST)
+        await chat.until(lambda: "connection broke" in text_of(chat, "#downloads"))
+        await chat.reached(QuestionScreen, by="x")
+        await chat.reached(PairsScreen, by="y")
+        await chat.back_in_chat(by="escape")
+        goes_on.set()
+        await chat.noticed(f"{FIRST} was removed")
+        assert chat.app.pulls.of(find(FIRST).spec) is None
 
 
 async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and_r_brings_it_back(

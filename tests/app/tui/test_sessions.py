@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -132,6 +133,22 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
         assert opened.app.screen is screen
+
+
+async def test_a_chat_deleted_as_the_list_is_left_comes_back_with_undo(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, (chat("c1", "One", 10.0, leaf="p1"), [prompt("p1", "one")]))
+    goes_on = threading.Event()
+    async with open_chat() as opened:
+        screen = await open_list(opened)
+        await opened.until(lambda: bool(screen.rows))
+        opened.app.state.history.ask(lambda _: goes_on.wait(60))
+        await opened.press("d")
+        await opened.back_in_chat(by="escape")
+        goes_on.set()
+        await opened.noticed("Deleted 'One'.")
+        await opened.noticed("'One' is back.", by="/undo")
 
 
 async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_closed_before(
