@@ -24,6 +24,8 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
         yield Progress("done")
     else:
         yield from _run(spec, "pull", cancelled)
+        if not installed(spec):  # the models of two pairs may be the same
+            raise MachineTrouble(f"Files of {spec.name} were removed while the rest came. Pull again.")
 
 
 def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -34,6 +35,14 @@ def part_of(hub: HubServer, repo: str) -> Path:
     part = partial_file(repo, hashlib.sha256(weights_of(hub, repo)).hexdigest())
     part.parent.mkdir(parents=True, exist_ok=True)
     return part
+
+
+def test_a_pair_is_not_called_pulled_if_one_model_was_removed_while_the_other_came(hub: HubServer) -> None:
+    with pytest.raises(MachineTrouble, match="Files of tiny were removed while the rest came. Pull again"):
+        for progress in pull(SPEC):
+            if progress.phase == "done":
+                shutil.rmtree(repository_folder("org/draft"))
+    assert last().phase == "done" and installed(SPEC)
 
 
 def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Path) -> None:
