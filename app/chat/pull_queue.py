@@ -127,8 +127,8 @@ class PullQueue:
         return self.jobs[-1]
 
     def forget(self, pair: PairSpec) -> None:
-        """Drop the download of a pair that was removed."""
-        self.jobs = [job for job in self.jobs if job.pair != pair]
+        """Drop the download of a pair that was removed, unless it began again meanwhile."""
+        self.jobs = [job for job in self.jobs if job.pair != pair or job.unfinished]
         self._keep()
 
     def advance(self) -> list[PullJob]:

@@ -96,6 +96,16 @@ def test_where_there_is_little_room_the_chosen_pairs_download_comes_after_what_r
         assert [job.pair.name for job in queue.not_here(find(chosen).spec)] == order
 
 
+def test_a_download_that_began_again_while_its_pair_was_removed_stays_in_the_list(tmp_path: Path) -> None:
+    queue, pair = PullQueue(tmp_path), find(FIRST).spec
+    states: dict[JobState, int] = {"waiting": 1, "running": 1, "failed": 0}
+    for state, left in states.items():
+        queue.jobs = [PullJob(pair, state)]
+        queue.forget(pair)
+        assert len(queue.jobs) == left
+    queue.end()
+
+
 def test_a_download_that_is_cancelled_when_all_of_it_had_come_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
