@@ -117,7 +117,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         if chosen is not None:
             number = (self.query_one(OptionList).highlighted or 0) + 1
             height = self.query_one("#rounds-text").content_size.height
-            text = excerpt(log.text, chosen, self.size.width - 4, max(1, min(LINES_BEFORE, height - 1)))
+            text = excerpt(log.text, chosen, self.size.width - 4, max(0, min(LINES_BEFORE, height - 1)))
             sentence = f"Round {number}: {round_sentence(chosen)}"
         self.query_one("#rounds-text", Static).update(text)
         self.query_one("#rounds-sentence", Static).update(Content(sentence))
@@ -127,8 +127,9 @@ def excerpt(text: str, played: DraftRound, width: int, lines: int = LINES_BEFORE
     """The round's text highlighted, among some lines of the answer around it, `lines` before it."""
     width = max(width, 10)
     before = "\n".join(text[: played.begin].rsplit("\n", lines + 1)[-lines - 1 :])
-    if len(before) > lines * width:
-        before = f"…{before[-lines * width + 1 :]}"
+    room = lines * width or width // 2
+    if len(before) > room:
+        before = f"…{before[1 - room :]}"
     after = text[played.end : played.end + LINES_AFTER * width]
     # A round without text (the stop token) still has a place.
     own = printable(text[played.begin : played.end]) or "▏"

@@ -71,6 +71,7 @@ def test_the_excerpt_highlights_the_rounds_text_and_obeys_nothing(width: int) ->
 def test_above_a_round_are_as_many_lines_as_fit() -> None:
     text, played = "1\n2\n3\nHERE", DraftRound("model", (), 0, "", 0.1, None, 6, 10)
     assert excerpt(text, played, 20, 1).plain == "3\nHERE" != excerpt(text, played, 20).plain
+    assert excerpt(text, played, 20, 0).plain == "HERE"
 
 
 def test_an_answer_left_before_its_end_counts_the_tokens_of_its_rounds() -> None:

@@ -8,6 +8,7 @@ from textual.events import Resize
 from textual.widgets import Input, OptionList
 
 from app.chat.engine_link import STARTS_AGAIN
+from app.engine.events import Piece
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.screens.inspector import InspectorScreen
@@ -135,6 +136,19 @@ async def test_in_ten_rows_rounds_are_in_view_however_long_the_sentence_about_on
         await chat.shows("a long sentence")
         await chat.pilot.pause()
         assert has_rows(chat)
+
+
+async def test_in_twelve_rows_the_one_line_above_the_rounds_has_the_text_of_the_chosen_one(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 12), asked="hello") as chat:
+        screen = await chat.reached(InspectorScreen, by="f8")
+        await chat.until(lambda: screen.chosen is not None)
+        before = "a line before that is long\n" * 3
+        screen.answer.pieces = [Piece(f"{before}here", "plain")]
+        screen.answer.rounds[-1] = replace(screen.answer.rounds[-1], begin=len(before), end=len(before) + 4)
+        screen.show_answer()
+        await chat.shows("│ here ")
 
 
 async def test_marks_are_explained_where_there_is_room_and_not_in_a_low_terminal(open_chat: OpenChat) -> None:
