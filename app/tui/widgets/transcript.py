@@ -88,6 +88,8 @@ class Transcript(VerticalScroll, can_focus=True):
         """Whether the chosen message was in view after the last scrolling."""
         self._top: tuple[Message, float] | None = None
         """The first message in view, and its place there; None while the end is in view."""
+        self._held: tuple[tuple[Message, float] | None, bool] | None = None
+        """These two at the last resize; None if the end was followed since then."""
 
     def on_mount(self) -> None:
         self._show_welcome()
@@ -96,7 +98,8 @@ class Transcript(VerticalScroll, can_focus=True):
         """Keep what is in view: at another width, the messages above it have other heights."""
         if self._size_before != self.size:
             self._size_before = self.size
-            self.call_after_refresh(self._stay, self._top, self._sees_selected)
+            self._held = self._top, self._sees_selected
+            self.call_after_refresh(self._stay)
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""
@@ -150,7 +153,7 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._window.stop < last or len(self._window) > KEPT:
             self._show(max(0, last - BATCH), last, hold=False)
         if self._ids:
-            self._top = None
+            self._top = self._held = None
             self.anchor()
 
     def action_select(self, direction: int) -> None:
@@ -267,7 +270,10 @@ class Transcript(VerticalScroll, can_focus=True):
             self.scroll_to(y=y, animate=False, immediate=True, force=True)
         self._moving = False
 
-    def _stay(self, top: tuple[Message, float] | None, sees_selected: bool) -> None:
+    def _stay(self) -> None:
+        if self._held is None:
+            return
+        top, sees_selected = self._held
         self._moved(top and (top[0], top[0].line_at(top[1])))
         self._top, self._sees_selected = top, sees_selected
         if sees_selected and (chosen := self._selected_widget) is not None:

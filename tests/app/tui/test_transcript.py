@@ -1,6 +1,7 @@
 """A conversation of thousands of messages: only those around the view have widgets, and nothing jumps."""
 
 from textual.events import MouseScrollUp
+from textual.geometry import Size
 
 from app.engine.events import Piece
 from app.history.records import Chat as StoredChat
@@ -108,6 +109,20 @@ async def test_an_edited_prompt_is_followed_at_another_width_too(open_chat: Open
         await opened.pilot.pause()
         await opened.pilot.resize_terminal(40, 12)
         await opened.until(lambda: abs(view.size.width - 40) <= 2)
+        await opened.pilot.pause()
+        await opened.pilot.pause()
+        assert view.is_vertical_scroll_end
+
+
+async def test_a_prompt_of_several_lines_is_followed_from_further_up_too(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as opened:
+        view = opened.app.chat.transcript
+        opened.app.state.resume(*long_chat(turns=8))
+        await opened.until(lambda: view.max_scroll_y > 0 and view.is_vertical_scroll_end)
+        await opened.until(lambda: not view.is_vertical_scroll_end, by="pageup")
+        view._size_before = Size(40, 3)
+        view.on_resize()  # the prompt takes one line again, and its message is shown before the next layout
+        view.follow()
         await opened.pilot.pause()
         await opened.pilot.pause()
         assert view.is_vertical_scroll_end
