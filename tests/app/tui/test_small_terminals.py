@@ -17,6 +17,7 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
+from models.paths import data_folder
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 from tests.app.tui.test_compare import compared
 
@@ -100,6 +101,23 @@ async def test_in_twelve_rows_a_comparison_says_why_it_was_broken_off(open_chat:
         reason = "after 4 of 6 runs: The engine process was ended by SIGKILL."
         await chat.push(CompareScreen(record=replace(record, broken_off=reason)))
         await chat.shows("2.00x faster", "SIGKILL.")
+
+
+async def test_in_twelve_rows_a_message_of_a_screen_ends_with_its_reason(open_chat: OpenChat) -> None:
+    path = "/Users/somebody/Library/Application Support/mlx-spec/history.db"
+    async with open_chat(size=(40, 12), asked="hello") as chat:
+        screen = await chat.reached(SessionsScreen, by="f6")
+        screen.show_message(f"The chat history {path} cannot be used: database or disk is full.")
+        await chat.shows("The chat history", "is full.", "hello")
+
+
+async def test_in_twelve_rows_a_list_without_readable_comparisons_says_so(open_chat: OpenChat) -> None:
+    folder = data_folder() / "comparisons"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "20260101-000000-000.json").write_text("{")
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.reached(ComparisonsScreen, by="/comparisons")
+        await chat.shows("1 file", "cannot be read")
 
 
 async def test_in_five_rows_a_command_and_a_theme_can_be_chosen(open_chat: OpenChat) -> None:
