@@ -75,6 +75,11 @@ drafters that need no files, or were trained here, are used."""
     def on_unmount(self) -> None:
         self._stop.set()
 
+    def show_message(self, text: str) -> None:
+        super().show_message(text)
+        if not self.was_closed:  # in a low terminal a long one would end below
+            self.query_one("#own-pair").scroll_end(animate=False)
+
     def _suggest_draft(self, target: Source) -> None:
         draft = self.query_one("#own-draft", Input)
         known = fitting_draft(target)

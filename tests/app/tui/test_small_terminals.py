@@ -111,6 +111,19 @@ async def test_in_twelve_rows_a_message_of_a_screen_ends_with_its_reason(open_ch
         await chat.shows("The chat history", "is full.", "hello")
 
 
+async def test_in_twelve_rows_what_is_wrong_with_a_pair_of_ones_own_is_in_view_to_its_end(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        await chat.reached(PairsScreen, by="f2")
+        screen = await chat.reached(OwnPairScreen, by="a")
+        await chat.until(lambda: screen.query_one("#own-target").has_focus)
+        screen.show_message(
+            f"✗ The tokenizer in /Users/somebody/{'folder/' * 12} cannot be read. Pull again."
+        )
+        await chat.shows("Pull again.", "│  same family, or none")
+
+
 async def test_in_twelve_rows_a_list_without_readable_comparisons_says_so(open_chat: OpenChat) -> None:
     folder = data_folder() / "comparisons"
     folder.mkdir(parents=True, exist_ok=True)
