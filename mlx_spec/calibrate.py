@@ -13,8 +13,8 @@ from mlx_spec.candidate import NO_CANDIDATE, TREES, Candidate, rows_of
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.engine import Engine
-from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
+from mlx_spec.policy.plan import Policy
 from mlx_spec.types import DrafterName, Options
 
 SECONDS = 4.0
@@ -52,11 +52,10 @@ class Kind(NamedTuple):
     context: int
 
 
-class OneKind(Controller):
-    """Plans rounds of one kind."""
+class OneKind(Policy):
+    """Plans rounds of one kind, and learns nothing from them."""
 
     def __init__(self, kind: Kind):
-        super().__init__()
         self.kind = kind
 
     def choose(self, candidates: Sequence[Candidate], length: int) -> tuple[Candidate, int]:
@@ -227,7 +226,7 @@ class Calibration:
         options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
         drafters, controller = self.engine.drafters, self.engine.controller
         self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
-        self.engine.controller = OneKind(kind)
+        self.engine.controller = OneKind(kind)  # type: ignore[assignment]
         begun, times = time.perf_counter(), list[float]()
         try:
             rounds = self.engine.generate(self._text(kind.context), options)

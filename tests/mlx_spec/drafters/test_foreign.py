@@ -9,6 +9,7 @@ import mlx.nn as nn
 import pytest
 
 from mlx_spec import Engine, Options
+from mlx_spec.calibrate import Calibration
 from mlx_spec.drafters import foreign
 from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter, Transcript, Translator
 from mlx_spec.drafters.lookup import LookupDrafter
@@ -228,6 +229,22 @@ def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_on
     rounds = list(engine.generate(ids, Options(max_tokens=12, drafter="foreign", draft_length=3)))
     assert tokens(rounds) == reference(engine.target.model, ids, 12)
     assert {token for each in rounds for token in each.drafted} == drafted
+
+
+class Broken(Whole):
+    """Three texts in four end in the middle of a character."""
+
+    def to_draft(self, tokens: Sequence[int]) -> list[int]:
+        return super().to_draft(tokens) if len(tokens) % 4 == 3 else []
+
+
+def test_a_text_that_can_be_translated_in_some_rounds_only_is_measured_all_the_same(monkeypatch):
+    monkeypatch.setattr(Mapped, "transcript", lambda translator: Broken(translator))
+    calibration = Calibration(engine_with(ByText(mirrored(), Mapped())))
+    for _ in calibration.run(60.0):
+        if len(calibration.times) > 4:
+            break
+    assert any(times for kind, times in calibration.times.items() if kind.drafter == "foreign")
 
 
 def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
