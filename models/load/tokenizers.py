@@ -36,9 +36,12 @@ _WHAT_IDS_MEAN = ("added_tokens_decoder", "tokenizer_class", "add_prefix_space",
 
 def settings(folder: Path) -> dict[str, Any]:
     """How transformers reads a folder's tokenizer: without network and code, without a limit of its own
-    (config.json has one), and where its files have no chat template, with that of an older file."""
+    (config.json has one), and where its files have no chat template, with that of an older file. ValueError
+    for one that is no text."""
     given: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True, "model_max_length": None}
     own, older = (read_json(folder / name) or {} for name in ("tokenizer_config.json", "chat_template.json"))
+    if not isinstance(own.get("chat_template"), str | list | dict | None):
+        raise ValueError(f"its chat template is {own['chat_template']!r}, which is no text")
     if "chat_template" in older and not own.get("chat_template"):
         if not (folder / "chat_template.jinja").exists():
             given["chat_template"] = older["chat_template"]

@@ -127,6 +127,12 @@ def test_every_end_of_text_of_the_generation_configuration_stops(pair: tuple[Pat
     assert load(spec_of(*pair)).stop_tokens == end | {7, 9}
 
 
+def test_a_chat_template_that_is_no_text_is_refused(pair: tuple[Path, Path]) -> None:
+    edit(pair[0] / "tokenizer_config.json", chat_template=True)
+    with pytest.raises(BrokenFiles, match=r"target cannot be read \(its chat template is True, which is no"):
+        load(spec_of(*pair))
+
+
 @pytest.mark.parametrize(
     ("end", "shown"), [("365", "'365'"), (1.0, "1.0"), (True, "True"), ([7, [9]], r"\[9\]")]
 )
