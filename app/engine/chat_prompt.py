@@ -86,6 +86,8 @@ def _templated(
         more: dict[str, Any] = {"tools": list(tools)} if tools else {}
         try:
             ids = list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
+            if not ids:
+                raise ValueError("it makes an empty prompt of it")
         except MemoryError:
             raise
         except Exception as error:  # templates, also those in Python, fail in any way

@@ -209,6 +209,16 @@ def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
         play(session)
 
 
+def test_a_template_that_leaves_nothing_refuses_the_conversation_rather_than_the_prompt() -> None:
+    class Silent(ByteTokenizer):
+        def apply_chat_template(self, messages: object, add_generation_prompt: bool) -> list[int]:
+            return []
+
+    session, _ = scripted_session("ok", tokenizer=Silent())
+    with pytest.raises(BadInput, match="chat template refuses this conversation: it makes an empty prompt"):
+        play(session)
+
+
 def test_instructions_between_messages_reach_a_template_that_takes_them_only_first() -> None:
     class Strict(ByteTokenizer):
         def apply_chat_template(self, messages: Any, add_generation_prompt: bool) -> list[int]:
