@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -124,11 +125,16 @@ def on_cpu() -> bool:
 @contextmanager
 def opened(path: Path) -> Iterator[Checkpoint]:
     """The model in a folder or GGUF file; a GGUF file's small files are in a temporary folder meanwhile."""
-    if not path.is_file():
+    if not path.is_file() and not has_magic(str(path)):
         yield Checkpoint(path, path)
         return
     with TemporaryDirectory(prefix="mlx-spec-") as folder:
-        yield Checkpoint(path, Path(folder), unpack(path, Path(folder)))
+        if path.is_file():
+            yield Checkpoint(path, Path(folder), unpack(path, Path(folder)))
+            return
+        link = Path(folder) / "model"  # mlx-lm takes a name with brackets for a pattern
+        link.symlink_to(path.absolute())
+        yield Checkpoint(path, link)
 
 
 def trouble(path: Path, error: Exception) -> ModelsError:
