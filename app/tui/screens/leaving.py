@@ -7,7 +7,7 @@ from pathlib import Path
 from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.tui.program import Program
-from app.tui.screens.question import QuestionScreen, ask
+from app.tui.screens.question import QuestionScreen
 
 
 class Leaving:
@@ -18,15 +18,16 @@ class Leaving:
         self._app, self._lost = app, lost
         self._was_told = False
         """The person was told about unsaved messages, and leaves anyway."""
-        self._asks = False
-        """A question of this class is open."""
+        self._question: QuestionScreen | None = None
+        """The last one of this class."""
 
     def says_yes(self) -> bool:
-        """Answer the question in view: one about leaving with yes, another with no."""
-        screen, is_yes = self._app.screen, self._asks
-        if not isinstance(screen, QuestionScreen):
+        """Answer the open question, the help may lie over it: one about leaving with yes, another with no."""
+        asked = [screen for screen in self._app.screen_stack if isinstance(screen, QuestionScreen)]
+        if not asked:
             return False
-        screen.dismiss(is_yes)
+        is_yes = asked[-1] is self._question
+        asked[-1].dismiss(is_yes)
         return is_yes
 
     async def agreed(self) -> bool:
@@ -56,8 +57,5 @@ class Leaving:
             self.rescue = self._app.saved.rescue(self._lost())
 
     async def _ask(self, question: str) -> bool:
-        self._asks = True
-        try:
-            return await ask(self._app, question, "Leave", "Stay")
-        finally:
-            self._asks = False
+        self._question = QuestionScreen(question, "Leave", "Stay")
+        return bool(await self._app.push_screen_wait(self._question))

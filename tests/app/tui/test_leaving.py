@@ -6,6 +6,9 @@ import pytest
 
 from app.history.records import Attachment
 from app.history.tree import MessageTree
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.notices import NoticesScreen
+from app.tui.screens.palette import Palette
 from app.tui.screens.question import QuestionScreen
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -32,6 +35,33 @@ async def test_the_key_that_leaves_does_so_on_a_question_too_and_answers_no(open
         await opened.reached(QuestionScreen)
         await opened.exited(by="ctrl+q")
         assert given == [False]
+
+
+async def test_the_key_that_leaves_answers_a_question_about_leaving_under_its_help(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    async with open_chat(asked="hello") as opened:
+        await opened.reached(QuestionScreen, by="ctrl+q")
+        await opened.reached(HelpScreen, by="f1")
+        await opened.exited(by="ctrl+q")
+    assert opened.app.leaving.rescue == tmp_path / "hello.md"
+
+
+async def test_the_key_that_leaves_replaces_no_file_after_a_question_about_leaving_was_left_by_a_command(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "history.db").mkdir()
+    (mine := tmp_path / "mine.md").write_text("mine")
+    async with open_chat(asked="hello") as opened:
+        await opened.reached(QuestionScreen, by="ctrl+q")
+        await opened.reached(Palette, by="ctrl+p")
+        await opened.reached(NoticesScreen, by=(*"notices", "enter"))
+        await opened.back_in_chat(by="escape")
+        await opened.type(f"/export markdown {mine}")
+        await opened.reached(QuestionScreen)
+        await opened.shows("2 messages could not be saved in", by="ctrl+q")
+        assert mine.read_text() == "mine"
 
 
 async def test_ctrl_d_deletes_or_asks_to_leave_as_ctrl_q_does(open_chat: OpenChat, tmp_path: Path) -> None:
