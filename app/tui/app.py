@@ -186,8 +186,13 @@ class ChatApp(Program):
         self.unsaved = await asyncio.to_thread(self.history.close) + len(self.chat.unsent_prompts.lost)
         self.leaving.end(self.unsaved)
 
-    async def on_prompt_submitted(self, message: messages.PromptSubmitted) -> None:
-        await self.runner.run(message.text)
+    async def submit(self, text: str, *, at_once: bool = False) -> None:
+        self.chat.prompt.past.add(text)
+        self.chat.view.notices.clear_read(self)
+        if text.startswith("/"):
+            await self.runner.run(text)
+        else:
+            await self.chat.ask(text, at_once=at_once)
 
     async def on_command_chosen(self, message: messages.CommandChosen) -> None:
         self.runner.return_to_chat()

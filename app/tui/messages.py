@@ -12,16 +12,7 @@ class PromptReady(Message):
 
 
 @dataclass
-class PromptSubmitted(Message):
-    """The person pressed Enter on a prompt or a command."""
-
-    text: str
-    at_once: bool = False
-    """It replaces the answer in progress."""
-
-
-@dataclass
 class CommandChosen(Message):
-    """A command was picked from a list."""
+    """A command was picked in the palette."""
 
     command: SlashCommand

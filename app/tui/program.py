@@ -21,6 +21,9 @@ class Program(App[None]):
     saved: SavedChats
     pulls: PullQueue
 
+    async def submit(self, text: str, *, at_once: bool = False) -> None:
+        """Send a prompt, `at_once` in place of the answer in progress, or run a typed command."""
+
     def copy_to_clipboard(self, text: str) -> None:
         """macOS' Terminal ignores the escape sequence that others understand."""
         if sys.platform == "darwin":

@@ -16,7 +16,7 @@ from app.history.unsent import Unsent
 from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptReady, PromptSubmitted
+from app.tui.messages import PromptReady
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
@@ -121,25 +121,20 @@ class ChatScreen(SelectingScreen[None]):
         """Another screen opens: toasts that were read would lie over it."""
         self.view.notices.clear_read(self.app)
 
-    async def on_prompt_submitted(self, event: PromptSubmitted) -> None:
-        self.prompt.past.add(event.text)
-        self.view.notices.clear_read(self.app)
-        if event.text.startswith("/"):
-            return  # A command: the app runs it.
-        event.stop()
+    async def ask(self, text: str, *, at_once: bool) -> None:
         limit = self.state.context_limit
         try:
-            files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(event.text)])
+            files = await asyncio.to_thread(lambda: [attach(path, limit) for path in mentioned(text)])
         except BadInput as error:
-            text = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
-            self.view.note(text, "mistake")
-            self.prompt.fill(event.text)
+            why = f"{error} Nothing was sent; with a blank after the @ it is sent as text."
+            self.view.note(why, "mistake")
+            self.prompt.fill(text)
             return
-        for name in mistyped(event.text):
+        for name in mistyped(text):
             self.view.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
-        waiting = Unsent(event.text, (*attached, *(file for file in files if file not in attached)))
-        self.state.ask(waiting, at_once=event.at_once)
+        waiting = Unsent(text, (*attached, *(file for file in files if file not in attached)))
+        self.state.ask(waiting, at_once=at_once)
 
     def take_pair_event(self, event: PairEvent) -> None:
         idle = self.state.running is None

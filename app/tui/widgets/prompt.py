@@ -17,7 +17,6 @@ from app.history.records import Attachment
 from app.history.unsent import Unsent
 from app.shell.number_text import counted
 from app.shell.printable import one_line, printable
-from app.tui.messages import CommandChosen
 from app.tui.program import Program
 from app.tui.widgets.command_menu import CommandMenu
 from app.tui.widgets.file_paths import files_below, matching
@@ -113,9 +112,9 @@ class Prompt(Vertical):
         self.area.scroll_cursor_visible()  # Textual scrolled before it knew the text's new height
         await self._offer_completions()
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._choose(runs=True)
+        await self._choose(runs=True)
 
     async def _offer_completions(self) -> None:
         typed = self._typed_path
@@ -152,12 +151,12 @@ class Prompt(Vertical):
             self.area.insert(f"{gap}{' '.join(map(mention, files))} ")
         return bool(files)
 
-    def _takes_key(self, key: str) -> bool:
+    async def _takes_key(self, key: str) -> bool:
         """Handle a key that does not edit the text; return whether it was handled."""
         if self._typed_path is None and self.area.text != self._offered_for:
             self._offer_commands()  # the key came before the message about the changed text
         if self.menu.is_open:
-            return self._moves_in_menu(key)
+            return await self._moves_in_menu(key)
         sending = ("prompt.send", "prompt.at_once")
         if not self.area.text.strip() and any(key in self.app.keys.of(name) for name in sending):
             self.open_pasted()  # the pasted text is the prompt
@@ -172,7 +171,7 @@ class Prompt(Vertical):
             return False
         return True
 
-    def _moves_in_menu(self, key: str) -> bool:
+    async def _moves_in_menu(self, key: str) -> bool:
         match key:
             case "up":
                 self.menu.action_cursor_up()
@@ -184,7 +183,7 @@ class Prompt(Vertical):
                 self.menu.offer(())
                 return False
             case "enter" | "tab":
-                self._choose(runs=key == "enter")
+                await self._choose(runs=key == "enter")
             case _:
                 return False
         return True
@@ -199,7 +198,7 @@ class Prompt(Vertical):
             self._files.show(*found.attachments)
             self.fill(found.text)
 
-    def _choose(self, *, runs: bool) -> None:
+    async def _choose(self, *, runs: bool) -> None:
         """Complete what was typed; a command that needs no value `runs` at once."""
         choice = self.menu.chosen
         self.menu.offer(())
@@ -209,7 +208,7 @@ class Prompt(Vertical):
             self._complete(choice)
         elif choice is not None and runs and not choice.needs_value:
             self.area.clear()
-            self.post_message(CommandChosen(choice))
+            await self.area.wait_for(self.app.run_action(f"app.command('{choice.name}')"))
         elif choice is not None:
             self.fill(f"/{choice.name} ")
 

@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from textual.widgets import TextArea
 from app.shell.errors import BadInput
 from app.shell.printable import printable
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptSubmitted
 from app.tui.program import Program
 from app.tui.widgets.field import JOINERS, act_in_order
 
@@ -54,7 +53,9 @@ the prompt. Up from the first line brings earlier prompts back."""
              "Go to the end of the conversation and follow it"),
     ]  # fmt: skip
 
-    def __init__(self, takes_key: Callable[[str], bool], takes_paste: Callable[[str], bool]) -> None:
+    def __init__(
+        self, takes_key: Callable[[str], Awaitable[bool]], takes_paste: Callable[[str], bool]
+    ) -> None:
         """`takes_key` and `takes_paste` get every key and paste first, and return whether they handled it."""
         super().__init__(compact=True, highlight_cursor_line=False)
         self._takes_key = takes_key
@@ -64,18 +65,26 @@ the prompt. Up from the first line brings earlier prompts back."""
         self._led_to: Screen[Any] | None = None
         """The screen in view after a key that was handled here: what it gave the focus to, keys after it are
         meant for. Those before a priority binding are handled after it, and meant for this."""
+        self._waited = False
+        """A priority binding may have opened the screen while the key was handled."""
 
     def on_paste(self, event: Paste) -> None:
         if self._takes_paste(event.text):
             event.stop()
             event.prevent_default()
 
-    def action_submit(self, at_once: bool = False) -> None:
-        if self.text.strip():
-            self.post_message(PromptSubmitted(self.text, at_once=at_once))
+    async def action_submit(self, at_once: bool = False) -> None:
+        text = self.text
+        if text.strip():
             self.clear()
+            await self.wait_for(self.app.submit(text, at_once=at_once))
         elif at_once:
             self.app.state.send_queued_at_once()
+
+    async def wait_for(self, work: Awaitable[object]) -> None:
+        """Do what a key sent or chose before the keys behind it: a message would be read after them."""
+        self._waited = True
+        await work
 
     def action_editor(self) -> None:
         try:
@@ -98,18 +107,19 @@ the prompt. Up from the first line brings earlier prompts back."""
 
     async def on_key(self, event: Key) -> None:
         """Keys are handled here, since priority bindings would run before letters typed earlier."""
+        self._waited = False
         if (has_focus := self.app.focused is self) or self.app.screen is not self._led_to:
             await self._handle(event)
         else:
             self.app.post_message(Key(event.key, event.character))
             _end(event)
-        if has_focus and self.app.focused is not self:
+        if has_focus and self.app.focused is not self and not self._waited:
             self._led_to = self.app.screen
 
     async def _handle(self, event: Key) -> None:
         self._deletes &= event.key in self.app.keys.of("prompt.leave")
         active = self.screen.active_bindings.get(event.key)
-        if self._takes_key(event.key):
+        if await self._takes_key(event.key):
             _end(event)
         elif active and active.enabled and isinstance(active.node, App | Screen) and not event.is_printable:
             await self.app.run_action(active.binding.action, active.node)

@@ -135,6 +135,16 @@ async def test_enter_right_behind_a_key_that_opens_a_screen_does_not_send_what_i
             assert chat.prompts == ["hello"] and chat.area.text == "half", key
 
 
+async def test_letters_typed_right_behind_a_command_that_opens_the_chats_do_nothing_to_them(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        chat.press_at_once("slash", *"sessions", "enter", "d")
+        await chat.reached(SessionsScreen)
+        await chat.back_in_chat(by="escape")
+        assert chat.area.text == "d" and not chat.app.saved.deleted
+
+
 async def test_a_palette_that_is_closed_before_it_is_mounted_ends_nothing(open_chat: OpenChat) -> None:
     async with open_chat(asked="hello") as chat:
         chat.app.push_screen(Palette())

@@ -32,7 +32,7 @@ async def give(chat: Chat, text: str) -> None:
     await chat.pilot.pause()
     before, drawn = _kept(chat), chat.screen
     chat.area.load_text(text)
-    chat.area.action_submit()
+    chat.area.call_later(chat.area.action_submit)
     await chat.pilot.pause()
     await chat.until(lambda: app.state.running is None)
     await chat.until(lambda: bool(_notices(chat) or app._notifications) or chat.screen != drawn)

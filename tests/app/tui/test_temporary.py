@@ -78,3 +78,15 @@ async def test_a_comparison_of_a_temporary_chat_that_is_left_for_one_that_is_kep
         await opened.press("ctrl+p", *"/new")
         await opened.noticed("You left the comparison", by="enter")
         assert opened.app.state.conversation.is_kept and on_disk(tmp_path) == []
+
+
+async def test_a_prompt_read_together_with_what_begins_a_kept_chat_stays_in_the_temporary_one(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    async with open_chat() as opened:
+        for begins in (("slash", *"new", "enter"), ("ctrl+n",)):
+            await opened.until(lambda: not opened.app.state.conversation.is_kept, by="f10")
+            opened.press_at_once(*"s3cr3t", "enter", *begins)
+            await opened.until(lambda: opened.app.state.conversation.is_kept)
+            await opened.pilot.pause()
+            assert texts(opened) == [] and on_disk(tmp_path) == []
