@@ -42,8 +42,11 @@ class ChatView(Protocol):
     def leave_unkept(self) -> None:
         """A chat that is not kept is left for one that is: empty the input, which would be saved."""
 
-    def open(self, waited: list[Unsent]) -> None:
-        """Another chat is in view; `waited` are the prompts still waiting in the previous one."""
+    def keep(self, waited: list[Unsent]) -> None:
+        """The chat is left, and these prompts that wait in it are not sent."""
+
+    def open(self) -> None:
+        """Another chat is in view."""
 
     def show(self) -> None:
         """Numbers or settings changed, other than by the growth of an answer."""

@@ -200,7 +200,7 @@ class OpenChat:
                 self.conversation.change(running.ended("cancelled"))
             elif not running.before.text:
                 self.conversation.forget(running.before)
-        waited = self.queued if self.conversation.is_kept else []
+        self.view.keep(self.queued)
         self.queued, self.running, self._dropped = [], None, 0
         self._leave_editing()
         if conversation.is_kept and not self.conversation.is_kept:
@@ -210,7 +210,7 @@ class OpenChat:
         for message in conversation.tree.values():
             self._put_saved_log(message)
         self.count_context()
-        self.view.open(waited)
+        self.view.open()
 
     def _leave_editing(self) -> None:
         if self.editing is not None:

@@ -6,7 +6,6 @@ from app.chat.chat_view import Kind
 from app.chat.open_chat import OpenChat
 from app.engine.events import Piece
 from app.history.records import ChatMessage, pieces_of
-from app.history.unsent import Unsent
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import Below
 from app.tui.widgets.figures import branch_label, stored_line
@@ -25,8 +24,7 @@ class ConversationView:
         self._chat = chat
         self._transcript = transcript
         self._below = below
-        self._unsent = unsent
-        self.return_prompts = unsent.return_prompts
+        self.return_prompts, self.keep = unsent.return_prompts, unsent.keep
         self.leave_editing, self.sent_edited = unsent.leave_editing, unsent.sent_edited
         self.leave_unkept = unsent.leave_unkept
         self._live, self._live_id = Answer(), ""
@@ -61,13 +59,12 @@ class ConversationView:
         self._live.end(self._pieces(answer), stored_line(answer), self._branch(answer))
         self._live_id = ""
 
-    def open(self, waited: list[Unsent]) -> None:
+    def open(self) -> None:
         self._live_id = ""
         if self._transcript.widgets:  # what was said is about another chat
             self.notices.clear_read(self._transcript.app, unless=["error"])
         self._transcript.fill([])  # an imported chat may have the ids of another
         self.show_path()
-        self._unsent.keep(waited)
         self._below.prompt.area.focus()
         self.show()
 

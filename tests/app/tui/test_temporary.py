@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.history.records import Attachment
 from app.tui.screens.compare import CompareScreen
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import OpenChat
@@ -90,3 +91,19 @@ async def test_a_prompt_read_together_with_what_begins_a_kept_chat_stays_in_the_
             await opened.until(lambda: opened.app.state.conversation.is_kept)
             await opened.pilot.pause()
             assert texts(opened) == [] and on_disk(tmp_path) == []
+
+
+async def test_a_prompt_that_waits_in_a_temporary_chat_is_behind_up_with_its_files_where_a_kept_one_begins(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    pasted = Attachment("list.txt", "s3cr3t\n" * 30)
+    async with open_chat(is_kept=False) as opened:
+        await opened.stream("hold")
+        opened.app.chat.prompt.attach(pasted)
+        await opened.type("s3cr3t waits")
+        await opened.until(lambda: len(opened.app.state.queued) == 1)
+        await opened.noticed("A prompt that waited was not sent. Up brings the text back, with", by="ctrl+n")
+        await opened.pilot.pause()
+        assert opened.app.history.flush() == 0 and on_disk(tmp_path) == []
+        await opened.has("s3cr3t waits", by="up")
+        assert opened.app.chat.prompt.attachments == (pasted,)
