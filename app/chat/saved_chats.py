@@ -20,6 +20,8 @@ from app.shell.printable import one_line
 
 T = TypeVar("T")
 
+NOT_SAVED = "Nothing was done: this chat could not be saved yet."
+
 
 class SavedChats:
     """Used by slash commands and the list of chats; the chat in view is kept up to date.
@@ -71,23 +73,27 @@ class SavedChats:
         title = one_line(title)
         if not title:
             raise BadInput("Give the title: /rename TITLE")
-        if self._is_in_view(chat):
+        if is_in_view := self._is_in_view(chat):
             conversation = self._chat.conversation
             conversation.chat = replace(conversation.chat, title=title)
-        await self._ask(lambda history: history.rename(chat.id, title))
+        if not await self._ask(lambda history: history.rename(chat.id, title)) and not is_in_view:
+            raise BadInput(NOT_SAVED)
         return f"The chat is now '{title}'."
 
     async def archive(self, chat: Chat) -> str:
         archived = not chat.archived
-        await self._ask(lambda history: history.archive(chat.id, archived))
+        is_saved = await self._ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
             conversation = self._chat.conversation
             conversation.chat = replace(conversation.chat, archived=archived)
+        elif not is_saved:
+            raise BadInput(NOT_SAVED)
         where = self._fill_in("in the archive ({sessions.archived} in the list of chats shows it)")
         return f"'{chat.title}' is {where if archived else 'out of the archive'}."
 
     async def delete(self, chat: Chat) -> str:
-        await self._ask(lambda history: history.delete(chat.id))
+        if not await self._ask(lambda history: history.delete(chat.id)):
+            raise BadInput(NOT_SAVED)
         if self._is_in_view(chat):
             self._chat.clear()  # this may save it again
             await self._ask(lambda history: history.delete(chat.id))

@@ -182,15 +182,16 @@ class History:
             answers.setdefault(chat_id, []).append(text)
         return {chat_id: "\n\n".join(texts) for chat_id, texts in answers.items()}
 
-    def rename(self, chat_id: str, title: str) -> None:
-        self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id)
+    def rename(self, chat_id: str, title: str) -> bool:
+        """Like `archive` and `delete`: False if the chat was never saved."""
+        return self._change("UPDATE chats SET title = ? WHERE id = ?", title, chat_id) > 0
 
-    def archive(self, chat_id: str, archived: bool) -> None:
-        self._change("UPDATE chats SET archived = ? WHERE id = ?", archived, chat_id)
+    def archive(self, chat_id: str, archived: bool) -> bool:
+        return self._change("UPDATE chats SET archived = ? WHERE id = ?", archived, chat_id) > 0
 
-    def delete(self, chat_id: str) -> None:
+    def delete(self, chat_id: str) -> bool:
         """Hide a chat from every list; `restore` brings it back for a week."""
-        self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id)
+        return self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id) > 0
 
     def restore(self, chat_id: str) -> None:
         self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)

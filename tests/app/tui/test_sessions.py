@@ -287,3 +287,22 @@ async def test_letters_typed_right_after_enter_do_nothing_to_the_chat_that_it_op
         await opened.until(lambda: len(opened.prompts) == 1)
         screen = await open_list(opened)
         await opened.until(lambda: len(screen.rows) == 2)
+
+
+async def test_a_chat_that_could_not_be_saved_is_not_said_to_be_renamed_archived_or_deleted(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="hello") as opened:
+        full = "PRAGMA max_page_count = 1"
+        await opened.until(opened.app.history.ask(lambda history: history.connection.execute(full)).done)
+        await opened.press("ctrl+n")
+        opened.app.chat.prompt.fill("long " * 20_000)
+        await opened.noticed("Chats cannot be saved now", by="enter")
+        await opened.press("ctrl+n")
+        screen = await open_list(opened)
+        await opened.until(lambda: [row.chat.title[:5] for row in screen.rows] == ["long ", "hello"])
+        for keys in (("r", "X", "enter"), ("a",), ("d",)):
+            await opened.until(lambda: not screen.asks)
+            screen.show_message("")
+            await opened.shows("Nothing was done: this chat could not be saved yet.", by=keys)
+        assert [row.chat.title[:5] for row in screen.rows] == ["long ", "hello"]
