@@ -153,6 +153,10 @@ class Answer(Message):
             self._draw_again()  # where only the padding changed, Textual draws no more after this
         return len(self._rows)
 
+    def on_resize(self) -> None:
+        """Textual remembers the height for a width that it had before, and does not ask for it again."""
+        self.get_content_height(self.size, self.size, self.content_size.width)
+
     def watch_marks(self) -> None:
         self._draw_again()
 

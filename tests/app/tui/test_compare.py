@@ -33,6 +33,16 @@ def text_in(pane: ComparePane) -> str:
     return pane.query_one(Answer).text
 
 
+async def test_the_texts_are_whole_again_at_a_width_that_the_terminal_had_before(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24), asked="hello") as chat:
+        await compared(chat)
+        await chat.shows("The target checks what the draft", "guessed: 日本")
+        before = chat.screen
+        for width in (120, 80, 120, 80):
+            await chat.pilot.resize_terminal(width, 24)
+            await chat.until(lambda: (chat.screen == before) is (chat.app.size.width == 80))
+
+
 async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
         await chat.noticed("no prompt to compare", by="f5")
