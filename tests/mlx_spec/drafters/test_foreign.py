@@ -240,7 +240,7 @@ class Broken(Whole):
 
 def test_a_text_that_can_be_translated_in_some_rounds_only_is_measured_all_the_same(monkeypatch):
     monkeypatch.setattr(Mapped, "transcript", lambda translator: Broken(translator))
-    calibration = Calibration(engine_with(ByText(mirrored(), Mapped())))
+    calibration = Calibration(engine_with(ByText(mirrored(), Mapped(), LIMIT)))
     for _ in calibration.run(60.0):
         if len(calibration.times) > 4:
             break
