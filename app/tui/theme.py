@@ -4,6 +4,7 @@ Mint marks accepted tokens, apricot the target's own: the program's two colours.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from rich.color import ColorSystem
 from textual.color import BLACK, WHITE, Color
@@ -55,6 +56,7 @@ _TINT, _HOVER, _BAR, _QUIET = 0.16, 0.06, 0.25, 0.62
 mouse, in a scrollbar, in muted text."""
 
 
+@lru_cache(4096)  # of some twenty grounds, asked for hundreds of times at each start
 def luminance(colour: Color) -> float:
     """Relative luminance, from 0 for black to 1 for white (WCAG 2.2)."""
     linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized)

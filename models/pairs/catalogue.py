@@ -51,7 +51,13 @@ _LARGEST_BYTES = 2**63
 
 def all_pairs() -> tuple[Pair, ...]:
     """Every pair: the catalogue in its order, the built-in pair first, then the user's own."""
-    return tuple(_pair(table) for table in (*_tables()["pair"], *read_own()))
+    return (*_shipped(builtin_folder(), packaged_folder()), *map(_pair, read_own()))
+
+
+@cache  # the list of pairs asks for them hundreds of times
+def _shipped(*_folders: Path) -> tuple[Pair, ...]:
+    """The catalogue's, whose own models are in these folders."""
+    return tuple(map(_pair, _tables()["pair"]))
 
 
 def read_own() -> list[dict[str, Any]]:

@@ -1,10 +1,13 @@
 """Three lines of text, marked like a growing answer, that explain the marks."""
 
+from functools import cache
+
 from textual.content import Content
 
 from app.tui.widgets.token_text import ACCEPTED, OWN
 
 
+@cache  # drawn several times at each start
 def sample() -> Content:
     return Content.from_markup(f"""\
 [{ACCEPTED}]A small model guesses[/][{OWN}] ahead[/]; [{ACCEPTED}]what the large one[/]
