@@ -137,7 +137,8 @@ def test_without_a_command_the_chat_opens_on_the_built_in_pair(
 ) -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("sampling.max-tokens = 8")
-    monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 0.05)
+    for name, least in (("SECONDS", 0.05), ("NEAR", 8), ("LONG", 1), ("TRIES", 1)):
+        monkeypatch.setattr(f"mlx_spec.calibrate.{name}", least)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello!\n\nHow are you?\n")))
     printed = run()
     assert all(len(answer) > 5 for answer in printed.out.split("\n\n")[:2])

@@ -34,6 +34,7 @@ def an_engine(context_limit: int = 2048) -> Engine:
 @pytest.mark.parametrize("make", [tiny_llama, pytest.param(tiny_gemma4, marks=pytest.mark.slow)])
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
+    monkeypatch.setattr(measuring, "TRIES", 1)
     engine = engine_of(make(0), nearly(make), context_limit=512)
     ids = prompt(9, 1)
     wanted = text(engine, ids, max_tokens=20, drafter="none")
@@ -196,6 +197,7 @@ def test_chains_and_trees_of_a_head_have_the_prior_of_heads():
 def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1,))
     monkeypatch.setattr(measuring, "DEPTHS", (2, 3))
+    monkeypatch.setattr(measuring, "TRIES", 1)
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     grown, tree = set[tuple[int, int]](), EagleDrafter._tree
 

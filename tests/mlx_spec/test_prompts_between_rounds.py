@@ -49,7 +49,7 @@ def test_a_text_waits_as_long_as_was_set_while_prompts_are_read(now, prompts, lo
 @pytest.mark.parametrize("streamed", [False, True])
 def test_prompts_are_read_before_the_next_round_unless_somebody_reads_along(now, streamed):
     rows = engine_of(one_layer(), context_limit=4096).rows()
-    running = rows.add(prompt(5, 1), Options(max_tokens=300), streamed=streamed)
+    running = rows.add(prompt(5, 1), Options(max_tokens=60), streamed=streamed)
     while not running.rounds:
         rows.step()
     joining = [rows.add(prompt(600, 2 + i), Options(max_tokens=5), streamed=False) for i in range(3)]

@@ -43,7 +43,7 @@ SEAMS = ("candidates", "draft", "observe", "commit")
 
 @pytest.mark.parametrize("name", grid(ENGINES, usual=[(name,) for name in USUAL]))
 def test_after_an_interruption_at_any_seam_texts_and_drafts_are_those_of_a_new_engine(name):
-    make, options = ENGINES[name], Options(max_tokens=24, drafter=name, draft_length=3)
+    make, options = ENGINES[name], Options(max_tokens=16, drafter=name, draft_length=3)
     fresh = list(make().generate(PROMPT, options))
     assert any(read.accepted for read in fresh)
     engine = make()
