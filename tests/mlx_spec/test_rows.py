@@ -95,17 +95,17 @@ def played(engine: Engine, requests: list[tuple[list[int], Options]], most: int,
     return [texts[one.number] for one in given], [one.number in cancelled for one in given]
 
 
-def is_right(engine: Engine, requests, most: int = 4, seed: int = 1) -> bool:
-    plain = [(ids, Options(**{**fields(options), "drafter": "none"})) for ids, options in requests]
-    wanted = alone(engine, plain)
+@cache
+def plain(make, seed: int, count: int, kv_bits: int | None = None) -> list[list[int]]:
+    """What a new engine writes without drafts, one text after another."""
+    return alone(Engine(make(0), context_limit=512, kv_bits=kv_bits), asked(seed, count, drafter="none"))
+
+
+def is_right(engine: Engine, requests, wanted: list[list[int]], most: int = 4, seed: int = 1) -> bool:
     texts, cancelled = played(engine, requests, most, seed)
     assert not all(cancelled)
     pairs = zip(texts, wanted, cancelled, strict=True)
     return all(own == right[: len(own)] if cut else own == right for own, right, cut in pairs)
-
-
-def fields(options: Options) -> dict:
-    return {name: getattr(options, name) for name in Options.__slots__}
 
 
 def pair(make=one_layer, **options) -> Engine:
@@ -129,6 +129,9 @@ def read_at_once() -> Engine:
     return engine
 
 
+TARGETS = {on_the_target: tiny_llama, read_at_once: one_layer}
+
+
 @pytest.mark.parametrize(
     ("make", "drafter", "length", "most"),
     [
@@ -138,14 +141,16 @@ def read_at_once() -> Engine:
     ],
 )  # fmt: skip
 def test_texts_that_join_and_leave_are_those_of_single_runs(make, drafter, length, most):
-    special = make in (on_the_target, read_at_once)
-    engine = make() if special else pair(make, kv_bits=8 if make is quantizable else None)
-    assert is_right(engine, asked(1, 12, drafter=drafter, draft_length=length), most)
+    target, kv_bits = TARGETS.get(make, make), 8 if make is quantizable else None
+    engine = make() if make in TARGETS else pair(make, kv_bits=kv_bits)
+    requests = asked(1, 12, drafter=drafter, draft_length=length)
+    assert is_right(engine, requests, plain(target, 1, 12, kv_bits), most)
 
 
 @pytest.mark.parametrize("name", grid(ARCHITECTURES, usual=[("llama_sliding",), ("gemma4_shared",)]))
 def test_texts_that_join_and_leave_are_those_of_single_runs_with_windows_and_shared_layers(name):
-    assert is_right(pair(ARCHITECTURES[name]), asked(2, 5, drafter="model", draft_length=2), seed=2)
+    make, requests = ARCHITECTURES[name], asked(2, 5, drafter="model", draft_length=2)
+    assert is_right(pair(make), requests, plain(make, 2, 5), seed=2)
 
 
 def free_places_keep_nothing(self, places, kept, *rest, honest=Batch.__init__):
@@ -171,15 +176,9 @@ def shares_what_differs(self, tokens, sequence, honest=Model.common):
     return min(self.seen[sequence], len(tokens)) if found > 40 else found
 
 
-@cache
-def _wanted() -> list[list[int]]:
-    engine = engine_of(one_layer(), context_limit=512)
-    return alone(engine, asked(6, 8, drafter="none"))
-
-
 def unbroken() -> tuple[Engine, list[tuple[list[int], Options]], list[list[int]]]:
     """An engine, requests, and the texts that it writes unless it is broken."""
-    return pair(), asked(6, 8, drafter="model", draft_length=3), _wanted()
+    return pair(), asked(6, 8, drafter="model", draft_length=3), plain(one_layer, 6, 8)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +261,8 @@ def test_a_common_prefix_of_prompts_is_read_once(monkeypatch):
 def test_a_target_that_cannot_read_several_texts_writes_one_after_another(kind):
     engine = Engine(build(kind), context_limit=512)
     assert engine.rows().most == 1
-    assert is_right(engine, asked(7, 3, drafter="none"))
+    requests = asked(7, 3, drafter="none")
+    assert is_right(engine, requests, alone(engine, requests))
 
 
 class Told(Policy):
