@@ -203,11 +203,12 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self.query_one("#pairs-header", Static).update(
             Content.styled(header(width=width, predicts=self._predicts), "$text-muted")
         )
-        options = self.query_one(OptionList).clear_options()
+        rows = list[Option]()
         for place, facts in enumerate(shown):
             if place == 0 or group(facts) != group(shown[place - 1]):
-                options.add_option(Option(Content.styled(GROUPS[group(facts)], "bold"), disabled=True))
-            options.add_option(Option(self._row(facts.pair.name), id=facts.pair.name))
+                rows.append(Option(Content.styled(GROUPS[group(facts)], "bold"), disabled=True))
+            rows.append(Option(self._row(facts.pair.name), id=facts.pair.name))
+        options = self.query_one(OptionList).clear_options().add_options(rows)  # each call sets its size anew
         unverified = width >= WIDE and any(not facts.pair.verified for facts in shown)
         options.border_subtitle = "? not verified" if unverified else ""
         names = [facts.pair.name for facts in shown]
