@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from app.tui.keys.keymap import default_keys, key_name
+from app.tui.keys.keymap import BINDINGS, key_name
 
 _BINDING = re.compile(r"\{(\w+\.\w+)\}")
 
@@ -15,7 +15,7 @@ class Keys:
 
     def of(self, binding: str) -> list[str]:
         """All keys of a binding, as Textual writes them."""
-        return self._chosen.get(binding, default_keys()[binding]).split(",")
+        return self._chosen.get(binding, BINDINGS[binding].key).split(",")
 
     def name(self, binding: str) -> str:
         """The first key of a binding, as people read it: `Ctrl+T`."""
