@@ -35,9 +35,9 @@ def an_engine(context_limit: int = 2048) -> Engine:
 def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     monkeypatch.setattr(measuring, "FIRST", (1, 3, 8))
     monkeypatch.setattr(measuring, "TRIES", 1)
-    engine = engine_of(make(0), nearly(make), context_limit=512)
-    ids = prompt(9, 1)
-    wanted = text(engine, ids, max_tokens=20, drafter="none")
+    engine, fresh = (engine_of(make(0), nearly(make), context_limit=512) for _ in range(2))
+    ids = [*[1] * 6, *prompt(9, 1)]  # begins as the text that the models took as read
+    wanted = text(fresh, ids, max_tokens=20, drafter="none")
     calibration = Calibration(engine)
     for done, _ in calibration.run(60.0):
         if done > 7:
