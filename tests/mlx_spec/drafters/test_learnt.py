@@ -104,6 +104,8 @@ def test_a_second_turn_goes_on_with_what_was_read(name):
 def test_after_rounds_of_others_it_reads_what_it_missed(name):
     learnt = LEARNT[name]
     engine = learnt.engine()
+    engine.controller = Uneven([0])  # type: ignore[assignment]
+    text(engine, PROMPT, max_tokens=9, drafter=name, temperature=2.0)  # another answer
     engine.controller = Uneven([0, 0, 0, 2, 4, 0, 0, 1, 0, 3])  # type: ignore[assignment]
     assert learnt.all_right(engine, max_tokens=24)
 
