@@ -105,7 +105,8 @@ def test_after_rounds_of_others_it_reads_what_it_missed(name):
     learnt = LEARNT[name]
     engine = learnt.engine()
     engine.controller = Uneven([0])  # type: ignore[assignment]
-    text(engine, PROMPT, max_tokens=9, drafter=name, temperature=2.0)  # another answer
+    for ids in prompt(4, 5), PROMPT * 8, PROMPT:  # other answers, whose rounds are not its
+        text(engine, ids, max_tokens=9, drafter=name, temperature=2.0)
     engine.controller = Uneven([0, 0, 0, 2, 4, 0, 0, 1, 0, 3])  # type: ignore[assignment]
     assert learnt.all_right(engine, max_tokens=24)
 
