@@ -26,8 +26,11 @@ def matching(paths: list[str], typed: str) -> list[str]:
     if typed.startswith(("/", "~", "..")):
         return _in_folder(typed)
     order = re.compile(".*?".join(map(re.escape, typed)), re.IGNORECASE)
+    whole = re.compile(re.escape(typed), re.IGNORECASE)  # `order` may begin earlier and end later
     found = [
-        (match.end() - match.start(), len(path), path) for path in paths if (match := order.search(path))
+        (match.end() - match.start(), len(path), path)
+        for path in paths
+        if (match := whole.search(path) or order.search(path))
     ]
     return [path for _, _, path in (sorted(found) if typed else found)[:SHOWN]]
 

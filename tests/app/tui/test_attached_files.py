@@ -148,3 +148,9 @@ def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(f
     assert matching(paths, "SUBtxt") == ["sub/my notes.txt"]
     assert matching(paths, "x[") == []
     assert matching(paths, f"{folder}/no") == [f"{folder}/notes.md"]
+
+
+def test_a_path_that_contains_what_was_typed_comes_before_one_with_its_letters_apart() -> None:
+    paths = ["app/cli.py", "app/shell/errors.py", "app/tui/app.py", "app/tui/screens/selecting.py"]
+    assert matching(paths, "app.py")[0] == "app/tui/app.py"
+    assert matching(paths, "Sel") == ["app/tui/screens/selecting.py", "app/shell/errors.py"]
