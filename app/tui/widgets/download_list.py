@@ -27,7 +27,7 @@ def download_line(job: PullJob, keys: Keys) -> str:
     name = job.pair.name
     lines = {
         "waiting": f"◌ {name}: waits for its turn",
-        "failed": f"✗ {name}: {job.error} {keys.fill_in('{pairs.retry} tries again.')}",
+        "failed": f"✗ {name} failed, {keys.fill_in('{pairs.retry} tries again.')} {job.error}",
         "paused": f"‖ {name}: paused. {keys.fill_in('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
         "cancelled": f"- {name}: cancelled, what came is kept. {keys.fill_in('{pairs.retry} goes on.')}",
         "done": f"✓ {name}: installed",

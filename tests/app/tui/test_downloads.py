@@ -38,7 +38,7 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.until(lambda: "No connection" in text_of(chat, "#downloads"))
         assert "r tries again." in text_of(chat, "#downloads") and "failed" in rows(screen)[FIRST]
         assert text_of(chat, "#message") == screen.hint
-        await chat.shows("again.")
+        await chat.shows("HF_ENDPOINT.")
         await chat.noticed("No connection")
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         hub.cut_after["model.safetensors"] = 1_500_000

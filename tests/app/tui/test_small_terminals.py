@@ -8,6 +8,7 @@ from textual.events import Resize
 from textual.widgets import Input, OptionList
 
 from app.chat.engine_link import STARTS_AGAIN
+from app.chat.pull_queue import PullJob
 from app.engine.events import Piece
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
@@ -17,6 +18,7 @@ from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
+from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder
 from tests.app.tui.chat_driver import Chat, OpenChat, keys_shown
 from tests.app.tui.test_compare import compared
@@ -122,6 +124,19 @@ async def test_in_twelve_rows_what_is_wrong_with_a_pair_of_ones_own_is_in_view_t
             f"✗ The tokenizer in /Users/somebody/{'folder/' * 12} cannot be read. Pull again."
         )
         await chat.shows("Pull again.", "│  same family, or none")
+
+
+async def test_in_twelve_rows_a_download_that_failed_says_which_key_tries_again_and_why_it_failed(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        screen = await chat.reached(PairsScreen, by="f2")
+        job = PullJob(PairSpec("smollm3-3b", Source("some/model"), None))
+        job.state, job.error = "failed", "No connection to https://huggingface.co. Check the network."
+        monkeypatch.setattr(chat.app.pulls, "not_here", lambda *_: [job])
+        screen.show_downloads()
+        await chat.shows("r tries again.", "https://huggingface.co.")
+        assert chat.app.screen.query_one(OptionList).content_size.height >= 2
 
 
 async def test_in_twelve_rows_a_list_without_readable_comparisons_says_so(open_chat: OpenChat) -> None:
