@@ -23,13 +23,13 @@ from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.tiny_models import one_layer, prompt, reference, settled, text, tiny_llama, tokens
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-drafter.md"
+CLASS, USE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def example() -> Drafter:
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert code and len(code[1].splitlines()) <= 32
+    assert len(CLASS.splitlines()) <= 32
     names: dict = {}
-    exec(code[1], names)  # noqa: S102
+    exec(CLASS, names)  # noqa: S102
     return names["Bigram"]()
 
 
@@ -43,6 +43,20 @@ def test_the_drafter_of_the_docs_works_and_changes_no_text(temperature):
     assert tokens(rounds) == wanted
     assert sum(r.accepted for r in rounds) > (2 if temperature else 10)
     assert text(engine, ids, **options) == wanted
+
+
+def test_the_drafter_of_the_docs_drafts_for_three_texts_at_once():
+    target, prompts = settled(tiny_llama(0), 0, spread=0.7), [prompt(6, seed) for seed in (1, 2, 3)]
+    plain, engine = Engine(target, context_limit=400), Engine(target, [example()], context_limit=400)
+    options = Options(drafter="bigram", draft_length=4, max_tokens=12)
+    rounds = list(engine.generate_batch(prompts, [options] * 3))
+    for i, ids in enumerate(prompts):
+        assert tokens([r for j, r in rounds if j == i]) == text(plain, ids, max_tokens=12)
+
+
+def test_the_way_to_use_it_in_the_docs_drafts_with_it(capsys):
+    exec(f"{CLASS}\n\n{USE}", {})  # noqa: S102
+    assert "bigram 0" in capsys.readouterr().out
 
 
 def test_names_joined_by_a_plus_let_those_drafters_take_part_and_no_other():
