@@ -1,6 +1,7 @@
 """`config`: where config.toml is, and the settings in effect."""
 
 import json as json_format
+from typing import Any
 
 import typer
 
@@ -8,6 +9,7 @@ from app.commands import arguments as args
 from app.settings.config import SCHEMA, Config, read_config
 from app.shell.errors import BadInput
 from app.shell.output import data, print_result, talk
+from models.pairs.installed import default_pair
 from models.paths import config_file
 
 EXAMPLE = '\b\nExamples:\n  mlx-spec config\n  $EDITOR "$(mlx-spec config path)"'
@@ -33,14 +35,16 @@ def show(context: typer.Context, json: args.Json = False) -> None:
     config = checked(read_config())
     for problem in config.problems:
         talk(problem)
+    values = {name: config[name] for name in SCHEMA}
+    values["pair"] = values["pair"] or default_pair().name
     settings = {
         "file": str(config.file),
         "exists": config.file.exists(),
-        "values": {name: config[name] for name in SCHEMA},
+        "values": values,
         "keys": {binding: config.keys.get(binding, keys) for binding, keys in default_keys().items()},
         "problems": list(config.problems),
     }
-    print_result(json, settings, "\n".join(_lines(config)))
+    print_result(json, settings, "\n".join(_lines(config, values)))
 
 
 @group.command()
@@ -49,7 +53,7 @@ def path() -> None:
     data(str(config_file()))
 
 
-def _lines(config: Config) -> list[str]:
+def _lines(config: Config, values: dict[str, Any]) -> list[str]:
     """A complete config.toml; values left at their default are commented out."""
     from app.tui.keys.keymap import BINDINGS
 
@@ -60,7 +64,7 @@ def _lines(config: Config) -> list[str]:
         if head != table:
             table = head
             lines += ["", f"[{head}]"]
-        lines.append(_line(last, config[name], key.meaning, is_set=name in config.values))
+        lines.append(_line(last, values[name], key.meaning, is_set=name in config.values))
     lines += ["", "[keys]"]
     for name, binding in sorted(BINDINGS.items(), key=lambda item: item[0].partition(".")[0]):
         value, is_set = config.keys.get(name, binding.key), name in config.keys

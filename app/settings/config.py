@@ -20,7 +20,7 @@ from mlx_spec.errors import OutOfRange
 from mlx_spec.types import Options
 from models.documents.folder import named_documents
 from models.errors import BadSource, UnknownPair
-from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find
+from models.pairs.catalogue import all_pairs, find
 from models.paths import config_file
 
 KEYS_TABLE = "keys."
@@ -178,8 +178,8 @@ def _option_key(setting: OptionSetting) -> Key:
 
 SCHEMA: dict[str, Key] = {
     "pair": Key(
-        BUILTIN_PAIR,
-        "The pair to begin with, a name of `mlx-spec pairs`; smollm2-135m once it is here",
+        None,
+        "The pair to begin with, a name of `mlx-spec pairs`",
         _pair,
         "pair",
     ),

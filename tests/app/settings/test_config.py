@@ -189,6 +189,15 @@ def test_config_prints_a_whole_file_and_tells_mistakes_beside_it(
     assert run("config path").out.strip() == str(tmp_path / "config.toml")
 
 
+def test_config_shows_the_pair_that_opens(write: Any, run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert '# pair = "builtin"' in run("config").out
+    monkeypatch.setattr("models.pairs.installed.installed", lambda spec: True)
+    assert '# pair = "smollm2-135m"' in run("config").out
+    assert run.json("config")["values"]["pair"] == "smollm2-135m"
+    write("pair = 'builtin'")
+    assert '\npair = "builtin"' in run("config").out
+
+
 def test_exports_go_to_the_folder_that_is_set_or_the_one_of_downloads_or_documents(
     write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
