@@ -71,7 +71,7 @@ SLASH_COMMANDS = (
     SlashCommand("detach", "", "Leave the attached files out again"),
     SlashCommand("think", "", "Show or fold the thoughts of an answer"),
     SlashCommand("editor", "", "Write the prompt in your own editor ($EDITOR)"),
-    SlashCommand("marks", "on|off", "Mark which tokens of the answers were drafted and accepted"),
+    SlashCommand("marks", "[on|off]", "Mark which tokens of the answers were drafted and accepted"),
     SlashCommand("copy", "[code [N]]", "Copy the last answer, the chosen message, or a code block"),
     SlashCommand("stop", "", "Stop the answer and keep its text"),
     SlashCommand("clear", "[keep]", "The same as /new"),

@@ -41,6 +41,7 @@ async def test_an_empty_chat_names_pair_and_drafters_and_answers_drafted_or_not(
         await chat.type("/draft on")
         assert "accepted 3/3" in (await chat.ask("hello")).stats
         await chat.until(lambda: not any(answer.marks for answer in chat.app.chat.query(Answer)), by="f3")
+        await chat.until(lambda: later.marks, by=("slash", *"marks", "enter"))  # as F3 does
 
 
 async def test_a_chat_without_drafting_can_draft_and_tells_once_what_is_dropped(open_chat: OpenChat) -> None:
