@@ -139,7 +139,7 @@ async def test_all_of_the_welcome_can_be_read_with_keys_in_a_low_terminal(open_c
     async with open_chat(size=(40, 12), pair="builtin", welcomes=True) as chat:
         await chat.reached(FirstRunScreen)
         await chat.until(lambda: "models may use" in advice(chat) and "PgDn More" in keys_shown(chat))
-        assert "first prompt." not in chat.screen
+        await chat.until(lambda: "first prompt." not in chat.screen)  # once all of the advice is laid out
         for said in ("first prompt. /welcome", "The built-in pair ships with"):
             while " ".join(said.split()) not in " ".join(chat.screen.split()):
                 await chat.press("pagedown")
