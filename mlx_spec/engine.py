@@ -122,10 +122,10 @@ class Engine:
         return self._first.stats(rounds) if self._first else summarise(rounds)
 
     def forget(self) -> None:
-        """Read the next prompt from its first token, as after loading."""
+        """Read the next prompt from its first token and keep nothing of earlier texts, as after loading."""
         self._write(None)
-        for model in self._models:
-            model.forget()
+        for part in (*self._models, *self.drafters):
+            part.forget()
 
     @property
     def drafter_names(self) -> list[str]:

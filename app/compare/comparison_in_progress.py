@@ -74,7 +74,8 @@ class ComparisonInProgress:
         """A run's events; its end only if it was not stopped."""
         pieces: list[Piece] = []
         question, options = self.plan.questions[run.prompt], self.plan.options_of(run)
-        async for event in self._ask(Answer(0, question.messages, options, question.documents)):
+        asked = Answer(0, question.messages, options, question.documents, fresh=True)
+        async for event in self._ask(asked):
             match event:
                 case AnswerFailed(message=reason):
                     self.break_off(reason)

@@ -45,6 +45,8 @@ class Answer:
     """Report log probabilities: of each token and this many likeliest ones at its position. None: do not."""
     streamed: bool = True
     """Whether its text is shown as it comes. If not, prompts that join are read before its next round."""
+    fresh: bool = False
+    """Nothing is drafted from earlier answers: a repeat of one would accept what it taught the drafters."""
 
 
 @dataclass(frozen=True, slots=True)

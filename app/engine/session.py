@@ -168,6 +168,9 @@ class Session:
             reading = PrefillProgressed(done, total)
 
         rows = self._open_rows()
+        if request.fresh:
+            for drafter in self._pair.engine.drafters:
+                drafter.forget()
         text = rows.add(
             read.ids,
             read.options,

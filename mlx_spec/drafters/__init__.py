@@ -88,6 +88,10 @@ class Drafter(ABC):
         """
         return None
 
+    def forget(self) -> None:
+        """Keep nothing of the texts before, as after loading; texts that are cached are not read again."""
+        return None
+
     def known(self, tokens: Sequence[int], place: int) -> int:
         """How many of the first tokens the target need not read again for it, of a text at this place."""
         return len(tokens)

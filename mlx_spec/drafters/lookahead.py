@@ -49,6 +49,9 @@ class LookaheadDrafter(Drafter):
         self._window = mx.zeros((0, 0, 0), mx.int32)
         """`[b, ngram - 1, window]`; cell (0, 0) is not used."""
 
+    def forget(self) -> None:
+        self._known = self._own = None
+
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         cells = self._rows * self._columns
         ends = [((list(text) or [0]) * cells)[-cells:] for text in (each[-cells:] for each in texts)]

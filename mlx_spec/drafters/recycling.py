@@ -22,6 +22,8 @@ PLACES = 1 << 15
 """Size of the table of pairs: more than a long chat has. A pair overwrites another at the same place."""
 FACTOR = 40503
 """Of the hash. Odd: pairs of nearby ids get places far apart."""
+REREAD = 2048
+"""Tokens of a text that are read again after `forget`; the work grows with their square."""
 
 
 class Reader:
@@ -63,12 +65,21 @@ class RecyclingDrafter(Drafter):
         self._unread = 0
         """The most tokens that the texts gained since the last draft: the next one reads them."""
         self._readers: list[Reader] = []
+        self._forgotten = False
 
     def meet(self, target: Model) -> None:
         self._next = mx.zeros((target.vocab,), mx.int32)
 
+    def forget(self) -> None:
+        self._next, self._pairs = mx.zeros_like(self._next), mx.zeros_like(self._pairs)
+        self._forgotten = True
+
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._readers = [Reader(text) for text in texts]
+        for text in texts if self._forgotten else ():
+            read = mx.array(list(text[-REREAD:]), mx.int32)
+            self._keep(read[:-2], read[1:-1], read[2:])
+        self._forgotten = False
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
         return (CANDIDATE,) if any(reader.known for reader in self._readers) else ()

@@ -115,3 +115,16 @@ async def test_a_comparison_whose_answer_the_server_ends_is_not_said_to_be_stopp
         next(progress.plan.runs)
     ]
     assert progress.broken_off == "ended by the server"
+
+
+async def test_no_run_of_a_comparison_drafts_from_the_answers_before_it() -> None:
+    asked: list[Answer] = []
+
+    def send(asker: Asker, request: Answer) -> int:
+        asked.append(request)
+        asker(Answered(1, TurnEnded("text", TOKENS, "stop", 0, stats(0.1))))
+        return 1
+
+    link = Mock(info=None, pair=Mock(as_json=lambda: {"name": "p"}), send=send)
+    _ = [event async for event in ComparisonInProgress(link, wanted(MODEL)).events()]
+    assert len(asked) > 4 and all(request.fresh for request in asked)

@@ -12,6 +12,7 @@ from app.engine.protocol import Answer
 from app.engine.session import Session
 from mlx_spec import Engine
 from mlx_spec.drafters.model import ModelDrafter
+from mlx_spec.drafters.recycling import RecyclingDrafter
 from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
@@ -96,3 +97,20 @@ def test_of_a_tree_the_branch_that_was_accepted_is_shown_first(tiny_pair: TinyPa
     assert any(0 < played.accepted for played in rounds)
     written = "".join("".join(r.drafted[: r.accepted]) + r.own for event in events for r in event.played)
     assert written == "".join(piece.text for event in events for piece in event.pieces)
+
+
+def test_an_answer_asked_for_afresh_drafts_nothing_that_the_same_answer_before_taught(
+    tiny_pair: TinyPair,
+) -> None:
+    pair = loaded_pair(PairArguments(target=str(tiny_pair.target), draft=str(tiny_pair.draft)).chosen())
+    engine = Engine(pair.engine.target.model, [RecyclingDrafter()], context_limit=pair.context_limit)
+    session = Session(replace(pair, engine=engine))
+    options = Options(max_tokens=60, temperature=0.6, seed=7, drafter="recycling", draft_length=3)
+
+    def accepted(*, fresh: bool) -> int:
+        *_, ended = session.answer(Answer(0, HELLO, options, fresh=fresh))
+        assert isinstance(ended, TurnEnded)
+        return ended.stats.draft_n_accepted
+
+    first = accepted(fresh=True)
+    assert accepted(fresh=True) == first < accepted(fresh=False)

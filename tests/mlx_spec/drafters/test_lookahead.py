@@ -108,3 +108,15 @@ def test_a_walk_that_takes_any_guess_is_caught(monkeypatch):
 
     monkeypatch.setattr(verify_batch, "walk", gullible)
     assert text(engine, ids, max_tokens=30, drafter="lookahead", draft_length=31) != wanted
+
+
+def test_a_drafter_that_forgot_an_answer_drafts_no_more_of_it_than_the_first_time():
+    engine = Engine(repeating(), [LookaheadDrafter()], context_limit=200)
+
+    def accepted() -> int:
+        options = Options(max_tokens=30, drafter="lookahead", draft_length=5)
+        return sum(each.accepted for each in engine.generate(prompt(6, 1), options))
+
+    first, again = accepted(), accepted()
+    engine.forget()
+    assert again > first and accepted() == first

@@ -93,3 +93,17 @@ def test_its_table_is_evaluated_in_rounds_of_others_and_not_left_as_a_graph():
     rounds = engine.generate(prompt(6, 1), Options(max_tokens=60, drafter="auto", draft_length=3))
     memory = [mx.get_active_memory() for read in rounds if read.drafter == "lookup"]
     assert len(memory) > 9 and memory[-1] < memory[3] * 1.01
+
+
+def test_a_drafter_that_forgot_an_answer_drafts_no_more_of_it_than_the_first_time():
+    engine = Engine(settled(tiny_llama(0), 0, spread=0.7), [RecyclingDrafter()], context_limit=200)
+
+    def accepted() -> int:
+        options = Options(max_tokens=30, temperature=0.8, drafter="recycling", draft_length=3)
+        return sum(each.accepted for each in engine.generate(prompt(6, 1), options))
+
+    first, again = accepted(), accepted()
+    engine.drafters[0].forget()
+    rewritten = accepted()
+    engine.forget()
+    assert again > first and rewritten == accepted() == first
