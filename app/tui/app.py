@@ -3,6 +3,7 @@
 import asyncio
 import os
 import queue
+import signal
 import time
 from functools import partial
 
@@ -136,6 +137,12 @@ class ChatApp(Program):
                 suspend_between_steps(lambda: driver._auto_restart)
         if self._welcomes:
             self.runner.welcome()
+
+    def action_suspend_process(self) -> None:
+        if self._driver is not None and self._driver.can_suspend:
+            with self.suspend():
+                # `make` or a script around it too: the shell waits for that one to stop.
+                os.kill(0, signal.SIGSTOP)
 
     def on_resize(self) -> None:
         self.refresh()  # at the same size too: a terminal that was smaller for a moment cut the lines off

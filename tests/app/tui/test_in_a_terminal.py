@@ -1,6 +1,8 @@
 """The whole program in a real terminal with the built-in pair. Run by `make slow` and by .ci/run."""
 
+import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,17 @@ def test_suspending_resuming_and_resizing_lose_nothing(terminal: Terminal) -> No
     terminal.send("echo it ended with code $?")
     terminal.wait_for("it ended with code 0")
     assert [message["text"] for message in saved(terminal.home)][:3:2] == ["What is a draft?", LONG]
+
+
+def test_ctrl_z_returns_to_the_shell_that_waits_for_a_program_around_the_chat(terminal: Terminal) -> None:
+    terminal.send(shlex.join(["sh", "-c", f"{sys.executable} -m app chat builtin; echo around it"]))
+    terminal.wait_for("● builtin")
+    terminal.send("What is a draft?")
+    terminal.wait_for("first token")
+    terminal.wait_for("Stopped", gone="● builtin", by="C-z")
+    terminal.send("fg")
+    terminal.wait_for("What is a draft?", "first token", "● builtin")
+    terminal.wait_for("around it", gone="● builtin", by="C-q")
 
 
 def test_two_instances_at_once_both_answer_and_keep_their_chats(terminal: Terminal, tmp_path: Path) -> None:
