@@ -202,11 +202,12 @@ class SavedChats:
         presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
         if value in ("", "save", "delete") and value not in presets:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
-            return f"Presets: {uses}. /preset save NAME keeps the instructions and sampling of this chat."
+            kept = "the instructions and sampling of this chat, without its seed"
+            return f"Presets: {uses}. /preset save NAME keeps {kept}."
         if verb == "save" and name:
             preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))
-            return f"Preset '{name}' is saved."
+            return f"Preset '{name}' is saved, without the seed."
         if verb == "delete" and name:
             if await self._ask(lambda history: history.delete_preset(name)):
                 return f"Preset '{name}' is deleted."

@@ -219,6 +219,20 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
+async def test_a_preset_says_that_it_leaves_the_seed_of_the_chat_as_it_is(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        for command in ("/seed 5", "/preset save five"):
+            await opened.type(command)
+        await opened.noticed("Preset 'five' is saved, without the seed.")
+        await opened.until(
+            lambda: opened.notices[-1].endswith("sampling of this chat, without its seed."), by="/preset"
+        )
+        for command in ("/seed 6", "/preset five"):
+            await opened.type(command)
+        await opened.noticed("Preset 'five' is in use")
+        assert opened.app.state.settings.options.seed == 6
+
+
 async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
     async with open_chat() as opened:
