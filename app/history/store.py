@@ -1,7 +1,7 @@
 """Reads and writes chats in the database. Call it only from the thread that opened it."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -45,16 +45,17 @@ _JSON = ("options", "attachments", "stats", "rounds")
 _SAVE_CHAT = f"""
 INSERT INTO chats ({", ".join(_CHAT)}, touched)
 VALUES ({"?, " * len(_CHAT)}(SELECT COALESCE(MAX(touched), 0) + 1 FROM chats))
-ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, system = excluded.system,
-options = excluded.options, drafting = excluded.drafting, keeps_seed = excluded.keeps_seed,
-leaf = excluded.leaf, deleted = NULL,
-touched = CASE WHEN chats.changed = excluded.changed THEN chats.touched ELSE excluded.touched END
+ON CONFLICT (id) DO UPDATE SET system = excluded.system, options = excluded.options, leaf = excluded.leaf,
+drafting = excluded.drafting, keeps_seed = excluded.keeps_seed, deleted = NULL
+"""
+
+_CHANGE_CHAT = """
+UPDATE chats SET changed = ?1, touched = (SELECT MAX(touched) + 1 FROM chats) WHERE id = ?2 AND changed != ?1
 """
 
 _PLACE_CHAT = """
 UPDATE chats SET touched = (
-    SELECT COALESCE(MAX(touched), 0) FROM chats AS other
-    WHERE other.changed <= chats.changed AND other.id != chats.id
+    SELECT COALESCE(MAX(touched), 0) FROM chats AS o WHERE o.changed <= chats.changed AND o.id != chats.id
 ) WHERE id = ?
 """
 
@@ -94,24 +95,26 @@ class History:
     def close(self) -> None:
         self.connection.close()
 
-    def save(self, chats: Iterable[Chat], messages: Iterable[ChatMessage]) -> None:
+    def save(self, chats: Collection[Chat], messages: Collection[ChatMessage]) -> None:
         """Add or change rows, all or none. A deleted chat is restored.
 
-        An existing chat keeps its title and place in the archive: another instance may have changed them.
+        An existing chat keeps title, archive and, without messages, time: another instance may change them.
         """
         with self.connection:
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
+            said = {one.chat for one in messages}
+            self.connection.executemany(_CHANGE_CHAT, [(c.changed, c.id) for c in chats if c.id in said])
             rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)
 
-    def add(self, chats: Sequence[Chat], messages: Iterable[ChatMessage]) -> None:
+    def add(self, chats: Sequence[Chat], messages: Collection[ChatMessage]) -> None:
         """Like `save`, for imported chats: they are listed among the others by their time of change."""
         self.save(chats, messages)
         with self.connection:
             # Reset first: `save` listed them as the newest, which must not count for one of the same time.
             self.connection.executemany("UPDATE chats SET touched = 0 WHERE id = ?", [(c.id,) for c in chats])
-            in_order = sorted(chats, key=lambda chat: chat.changed)
-            self.connection.executemany(_PLACE_CHAT, [(chat.id,) for chat in in_order])
+            in_order = [(chat.id,) for chat in sorted(chats, key=lambda chat: chat.changed)]
+            self.connection.executemany(_PLACE_CHAT, in_order)
 
     def forget(self, message: ChatMessage) -> None:
         """Remove a message, and its chat if it has no other."""
@@ -147,9 +150,8 @@ class History:
         ):
             if hits.get(chat_id, (None, ""))[0] is None:
                 hits[chat_id] = message_id, _excerpt(message, words)
-        rows = self._rows(
-            "c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))", json.dumps([*hits])
-        )
+        there = "c.deleted IS NULL AND c.id IN (SELECT value FROM json_each(?))"
+        rows = self._rows(there, json.dumps([*hits]))
         by_id = {row.chat.id: row for row in rows}
         return [replace(by_id[i], hit=hit, excerpt=text) for i, (hit, text) in hits.items() if i in by_id]
 
@@ -158,9 +160,8 @@ class History:
         is_last = name == "last"
         rows = self.chats(limit=1) if is_last else self._rows("instr(c.id, ?) = 1 LIMIT 2", _storable(name))
         if is_last and not rows:
-            raise BadInput(
-                "The list of chats is empty. `mlx-spec history list --archived` and --deleted show others."
-            )
+            others = "`mlx-spec history list --archived` and --deleted show others."
+            raise BadInput(f"The list of chats is empty. {others}")
         if len(rows) != 1 or not name:
             many = "More than one chat's id begins" if rows and name else "No chat's id begins"
             lists = "`mlx-spec history list` (also with --archived or --deleted)"

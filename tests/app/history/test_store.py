@@ -287,6 +287,13 @@ def test_chats_are_listed_by_the_time_that_is_shown(history: History) -> None:
     history.add([chat(name, changed=time) for name, time in times.items()], [])
     newest, new, *middle, old, oldest = (row.chat.id for row in history.chats())
     assert (newest, new, {*middle}, old, oldest) == ("newest", "new", {"middle", "as old"}, "old", "oldest")
-    history.save([chat("oldest", changed=4.0)], [])
+    history.save([chat("oldest", changed=4.0)], [prompt("p", "x", chat_id="oldest")])
     assert history.chats()[0].chat.id == "oldest", "changed last, by a clock that was set back"
     assert history.find("last").id == "oldest"
+
+
+def test_options_set_in_a_window_that_has_not_seen_the_last_answer_keep_its_time(history: History) -> None:
+    history.save([chat("shared", changed=20.0), chat("later", changed=30.0)], [])
+    history.save([chat("shared", changed=10.0, drafting=False)], [])
+    assert history.find("last").id == "later"
+    assert history.find("shared") == chat("shared", changed=20.0, drafting=False)
