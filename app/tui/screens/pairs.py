@@ -186,7 +186,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         for job, now in self._states.items():
             if now in UNFINISHED:
                 self._show_row(job.pair.name)
-            elif before.get(job) in UNFINISHED:
+            elif before.get(job, now) != now:
                 # The reason of a failure is in the download's own line.
                 self.show_message(outcome(job) if job.state == "done" else self.hint)
                 self._show_row(job.pair.name)

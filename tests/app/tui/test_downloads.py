@@ -176,6 +176,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         assert not installed(find(FIRST).spec)
         screen.show_list(SECOND)
         await chat.until(lambda: f"{SECOND}: cancelled" in text_of(chat, "#downloads"), by="c")
+        await chat.until(lambda: "paused" not in rows(screen)[SECOND])
         screen.show_list("builtin")
         await chat.until(lambda: installed(find(FIRST).spec), by="r")
         assert len(chat.app.pulls.jobs) == 2 and not installed(find(SECOND).spec)
@@ -184,6 +185,17 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         assert not small.intersection(hub.downloads())
         assert hub.sent_bytes == sum(len(one["model.safetensors"]) for one in files) - came
         await chat.until(lambda: not list((tmp_path / "downloads").iterdir()))
+
+
+async def test_the_row_of_a_failed_download_that_is_cancelled_does_not_go_on_saying_that_it_failed(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(100, 30)) as chat:
+        chat.app.pulls.jobs.append(PullJob(find(FIRST).spec, "failed"))
+        screen = await open_pairs(chat, FIRST)
+        assert "failed" in rows(screen)[FIRST]
+        await chat.until(lambda: f"{FIRST}: cancelled" in text_of(chat, "#downloads"), by="c")
+        await chat.until(lambda: "failed" not in rows(screen)[FIRST])
 
 
 async def test_what_the_pairs_say_of_a_download_is_not_said_again_over_them(open_chat: OpenChat) -> None:
