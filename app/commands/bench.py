@@ -1,5 +1,6 @@
 """`bench`: does drafting pay here?"""
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,6 +64,9 @@ def command(
         check_file("--plot", plot, SUFFIXES)
     if csv is not None:
         check_place("--csv", csv)
+    files = [os.path.realpath(file) for file in (prompts, csv, plot) if file is not None]
+    if len(set(files)) < len(files):
+        raise BadInput("--prompts, --csv and --plot name one file twice. Name different ones.")
     source = prompts or DEFAULT_PROMPTS
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)

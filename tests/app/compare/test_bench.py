@@ -173,6 +173,16 @@ def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_load
     assert not (tmp_path / "x.svg").exists()
 
 
+@pytest.mark.parametrize("other", ["--prompts", "--plot"])
+def test_a_file_that_is_named_twice_is_refused_before_it_is_replaced(
+    other: str, three_prompts: Path, run: Cli
+) -> None:
+    (file := three_prompts.with_name("x.svg")).symlink_to(three_prompts)
+    before = three_prompts.read_text()
+    printed = run("bench", "--csv", three_prompts, other, file, "--target", "none", code=2)
+    assert "name one file twice" in printed.err and three_prompts.read_text() == before
+
+
 @pytest.mark.parametrize("option", ["--csv", "--plot"])
 def test_what_was_measured_is_printed_although_its_file_cannot_be_written(
     option: str, tiny_pair: TinyPair, one_prompt: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
