@@ -117,13 +117,14 @@ class Fitting(Work):
         disk = int(missing * studied.bytes_per_token)
         given = max(done * PROBE / count, sum(map(len, self._given)) / len(USUAL) * len(usual))
         writing = max(0.0, tokens * PROBE / count - given) * self._shop.writing(own_text.ROWS)
+        limited = f"ends it after {time_text(self._limit)}" if self._limit < math.inf else "sets a time limit"
         return (
             f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
             f"{tokens:,} {kind.unit} of text:\n"
             f"  the target writes {'the rest' if given else 'them    '} {time_text(writing)}\n"
             f"  training data is computed  {time_text(reading)}, {size_text(disk)} on disk\n"
             f"  the drafter learns         {time_text(learning)}\n"
-            f"The drafter goes to {self._shop.folder}. --hours sets a time limit."
+            f"The drafter goes to {self._shop.folder}. --hours {limited}."
         )
 
     @property

@@ -5,9 +5,16 @@ import pytest
 from app.cli import main
 from models.training import fitting
 from tests.app.commands.test_train_killed import unfinished
+from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
 
 pytestmark = pytest.mark.usefixtures("quick_training")
+
+
+def test_a_dry_run_says_when_the_training_ends(tiny_pair: TinyPair, run: Cli) -> None:
+    train = ["train", tiny_pair.target, "--dry-run"]
+    assert run(*train).out.endswith(". --hours sets a time limit.\n")
+    assert run(*train, "--hours", "2").out.endswith(". --hours ends it after 2.0 h.\n")
 
 
 def test_an_end_that_comes_nearer_is_reached_with_low_rates(
