@@ -206,14 +206,14 @@ class Calibration:
 
     def _time_reading(self, drafter: Drafter) -> None:
         """Time how long it reads a text, and rounds with one and with `LONG` drafted tokens: on a slow
-        machine no other of its rounds are timed. The second reading counts, as the first may build kernels:
-        taken for its time, those would keep it from drafting ever after."""
+        machine no other of its rounds are timed. The shortest of three readings counts: kernels are built in
+        the first, and other programs delay some. Those times would keep it from drafting ever after."""
         options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
-        for _ in range(2):
+        for _ in range(3):
             rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
-            late = next((read for read in rounds if read.drafted), None)
+            late = next((read.seconds for read in rounds if read.drafted), None)
             if late is not None:
-                self.reading[drafter.name] = late.seconds
+                self.reading[drafter.name] = min(late, self.reading.get(drafter.name, late))
             self.engine.forget()
         for k in (1, LONG):
             if self._fits(k, self.near):

@@ -50,9 +50,9 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
     assert text(engine, ids, max_tokens=20) == wanted
 
 
-def test_a_kernel_built_while_a_draft_model_reads_its_first_text_is_not_its_reading_time(monkeypatch):
+def test_kernels_and_another_program_that_delay_a_draft_models_reading_are_not_in_its_time(monkeypatch):
     engine = an_engine()
-    prefill, waits = ModelDrafter._prefill, [0.5]
+    prefill, waits = ModelDrafter._prefill, [0.5, 0.5]
 
     def building(*arguments):
         time.sleep(waits.pop() if waits else 0.0)
