@@ -139,7 +139,9 @@ class ChatApp(Program):
             self.runner.welcome()
 
     def action_suspend_process(self) -> None:
-        if self._driver is not None and self._driver.can_suspend:
+        if os.getsid(0) == os.getpgrp():
+            self.state.view.note("There is no shell to return to.", "mistake")
+        elif self._driver is not None and self._driver.can_suspend:
             with self.suspend():
                 # `make` or a script around it too: the shell waits for that one to stop.
                 os.kill(0, signal.SIGSTOP)

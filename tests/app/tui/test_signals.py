@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from tests.app.tui.chat_driver import OpenChat
+
 HANGS = """
 import asyncio, threading
 from app.tui.terminal.signals import end_on_signals
@@ -56,6 +58,15 @@ def test_a_closed_terminal_ends_a_program_that_gets_no_signal_of_it():
             child.wait(1.5)
         os.close(terminal)
         assert child.wait(60) == 128 + signal.SIGHUP
+
+
+async def test_ctrl_z_stops_nothing_where_no_shell_would_go_on(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `ssh -t HOST mlx-spec chat`: nothing could continue what is stopped."""
+    monkeypatch.setattr(os, "getsid", lambda _: os.getpgrp())
+    async with open_chat() as chat:
+        await chat.noticed("There is no shell to return to.", by="ctrl+z")
 
 
 STOPS = """
