@@ -1,7 +1,8 @@
 """The last line of a screen shows whole keys, and the important ones at any width."""
 
-from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from app.chat.pull_queue import PullJob
 from app.tui.screens.compare import CompareScreen
@@ -10,6 +11,7 @@ from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.key_line import KeyLine
 from models.pairs.catalogue import find
+from models.pairs.installed import repository_folder
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.pairs_driver import open_pairs
 
@@ -111,6 +113,7 @@ async def test_a_key_that_scrolls_is_offered_where_something_is_out_of_view(open
         await chat.until(lambda: keys_shown(chat) == "Esc Back PgDn Scroll F5 Again s Sweep F1 Help")
 
 
+@pytest.mark.usefixtures("own_hub_cache")
 async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(open_chat: OpenChat) -> None:
     def offered() -> set[str]:
         return {"Cancel", "Resume", "Remove"} & set(keys_shown(chat).split())
@@ -126,7 +129,11 @@ async def test_pairs_offer_cancel_resume_remove_for_what_is_there_and_not_pairs(
         job.state = "cancelled"
         await chat.until(lambda: offered() == {"Resume"})
         chat.app.pulls.jobs.clear()
-        screen.facts["qwen3-8b"] = replace(screen.facts["qwen3-8b"], removable_bytes=5)
+        repository, commit = repository_folder(job.pair.target.repo), "a" * 40
+        for file, text in {"refs/main": commit, f"snapshots/{commit}/config.json": "{}"}.items():
+            (repository / file).parent.mkdir(parents=True)
+            (repository / file).write_text(text)  # a pull was cut off here
+        screen.look_again()
         screen.show_list("qwen3-8b")
         await chat.until(lambda: offered() == {"Remove"})
 
