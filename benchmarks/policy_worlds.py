@@ -41,6 +41,8 @@ HOST, DRAIN = 0.05, 0.1
 """Extra time of such a round, and of a round after one of another kind, in plain rounds."""
 GRAPH = 2.0
 """Extra time of the first round of a draft length if passes are compiled, in plain rounds."""
+TOKEN = 0.01
+"""The draft model's time to read a missed token, in plain rounds."""
 OUTLIERS = 0.01
 """Share of rounds that are timed five times too long."""
 
@@ -105,7 +107,7 @@ class World:
     slow: float = 0.0
     """Share of the time in which rounds take 1.5 times as long."""
     reading: float = 0.7
-    """The draft model's prefill of the prompt, in plain rounds."""
+    """The draft model's prefill of the prompt, in plain rounds: the longer, the more tokens."""
     compiled: bool = False
     growth: float = 0.0
     """Relative growth of every round's time per 1000 tokens of context."""
@@ -175,7 +177,8 @@ class Player:
         self.answers += 1
         planner.begin([self.answers])
         planner.count({self.answers: Round((), 0, (0,), "none", 1.0)}, NO_CANDIDATE, 0)
-        at, spent, rested, behind, before, rounds, timed_next = 1, 0.0, 1, 64, ("none", False), 1, TIMED_FIRST
+        at, spent, rested, before, rounds, timed_next = 1, 0.0, 1, ("none", False), 1, TIMED_FIRST
+        behind = round(world.reading / TOKEN)
         while at < tokens:
             candidate, k = planner.choose([replace(CANDIDATE, shadows=rested, behind=behind)], at)
             k = min(k, tokens - at - 1) if candidate is not NO_CANDIDATE else 0
@@ -187,7 +190,7 @@ class Player:
             self.built.add(k)
             accepted = answer.accepted(at, k)
             took = world.takes(k, at) + world.step * shadow + DRAIN * (not same) + HOST * timed
-            took += world.reading * behind / 64 if candidate is not NO_CANDIDATE else 0.0
+            took += TOKEN * behind if candidate is not NO_CANDIDATE else 0.0
             took *= answer.pace[at]
             took_once = took + GRAPH * builds
             if shadow:

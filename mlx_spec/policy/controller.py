@@ -13,8 +13,9 @@ from typing import Any
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import SHARE, START, Budget, start
-from mlx_spec.policy.costs import PLAIN, Costs
+from mlx_spec.policy.costs import PLAIN, Costs, fixed_share
 from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.remaining import Remaining
 from mlx_spec.policy.value import STAKE, Value
 from mlx_spec.types import MAX_DRAFT_LENGTH, Round
 
@@ -29,8 +30,6 @@ PROBE_ROUNDS = 6
 SKIPPED, RESTED = 8, 32
 """Plain rounds between two evaluations of the same candidates, as evaluating takes time: usually, and at most
 while the budget covers no draft, probe or shadow draft."""
-AHEAD = 16
-"""Expected remaining tokens of an answer: as many as were written, at least this many."""
 READING = 1 / 32
 """Assumed time to read a missed token, in draft steps, until it was timed."""
 FAR_BEHIND = 32
@@ -65,6 +64,10 @@ class Controller(Policy):
         """By drafter: seconds to read a token that it missed."""
         self._last_reading: dict[str, float] = {}
         """The same, as timed last: a longer time than known is believed when the next one agrees."""
+        self._all_written, self._read_at = 0.0, dict[str, float]()
+        """Tokens of all answers, and by drafter: as many when its reading was timed last."""
+        self._remaining = Remaining()
+        """Shared by batches of all sizes."""
         self._live: list[int] = []
         """The texts of the batch, by number."""
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
@@ -87,9 +90,9 @@ class Controller(Policy):
         if texts not in self._others:
             self._others[texts] = Controller(self.costs.together(texts), texts)
         other = self._others[texts]
-        other.acceptance, other.budget = self.acceptance, self._batches
+        other.acceptance, other.budget, other._remaining = self.acceptance, self._batches, self._remaining
         other.reading = self.reading | other.reading
-        other._fixed = _fixed(self.costs, other.costs, texts)
+        other._fixed = fixed_share(self.costs, other.costs, texts)
         return other
 
     def begin(self, texts: Collection[int]) -> None:
@@ -98,6 +101,7 @@ class Controller(Policy):
         self._probe_left, self._idle = 0, 0
         self._again_at.clear()
         self._written, self._shadow_after = 0.0, SHADOW_FIRST
+        self._remaining.begin(texts)
         self.budget.begin(texts, self._fixed)
         for acceptance in self.acceptance.values():
             acceptance.begin(texts)
@@ -121,12 +125,15 @@ class Controller(Policy):
     def count(self, read: Mapping[int, Round], candidate: Candidate, length: int) -> None:
         """Learn from a round that was read."""
         one = max(read.values(), key=lambda each: each.draft_length)  # a text that ended may have fewer
-        k, tokens = one.draft_length, sum(len(each.tokens) for each in read.values()) / len(read)
+        k, gained = one.draft_length, {text: len(each.tokens) for text, each in read.items()}
+        tokens = sum(gained.values()) / len(read)
+        self._remaining.count(gained)
         self._written += tokens
+        self._all_written += tokens
         self._since_probe += self._could_draft
         self._probe_left = max(0, self._probe_left - 1)
         if self.costs.plain:
-            self._pay(one, {text: len(each.tokens) for text, each in read.items()}, candidate, length)
+            self._pay(one, gained, candidate, length)
         if k:
             for text, each in read.items():
                 if candidate.texts is None or text in candidate.texts:
@@ -186,8 +193,8 @@ class Controller(Policy):
         """Choose among all candidates."""
         for acceptance in self.acceptance.values() if self._idle else ():
             acceptance.idle(self._idle)
-        self._idle = 0
-        lengths = [value.best(left, max(self._written, float(AHEAD))) for value in values]
+        self._idle, ahead = 0, self._remaining.expected
+        lengths = [value.best(left, ahead) for value in values]
         paces = [
             value.pace[k] * (1 + self.costs.doubt(value.candidate.costs_as, k)) if k else math.inf
             for value, k in zip(values, lengths, strict=True)
@@ -211,7 +218,7 @@ class Controller(Policy):
         for value in values:
             due = value.candidate.shadows >= self._shadow_after
             covered = value.step / value.seconds[0] + value.reading <= left
-            if due and covered and value.worth_asking(max(self._written, float(AHEAD))):
+            if due and covered and value.worth_asking(self._remaining.expected):
                 return value.candidate, 0
         self._pause([each.candidate for each in values], min(self._soonest(each, left) for each in values))
         return NO_CANDIDATE, 0
@@ -248,7 +255,11 @@ class Controller(Policy):
         if not j:
             return NO_CANDIDATE, 0
         pays = value.expected[j] > 1 + self.costs.doubt(value.candidate.costs_as, j)
-        once = self.reading.get(value.candidate.drafter, 0.0) * value.candidate.behind / value.seconds[0]
+        drafter = value.candidate.drafter
+        reading = self.reading.get(drafter, 0.0)
+        once = reading * value.candidate.behind / value.seconds[0]
+        if reading > value.seconds[1] - value.seconds[0]:  # hardly right, and not corrected if it never reads
+            once -= SHARE * (self._all_written - self._read_at.get(drafter, 0.0))
         # A probe may take two rounds. A chain's loss is small, however dear it is believed to be.
         loss = value.risk(j) + value.reading
         covered = max(2 * loss if value.candidate.nodes else min(loss, START), once) <= left
@@ -286,10 +297,4 @@ class Controller(Policy):
             took = min(max(0.0, read.seconds - expected) / candidate.behind, plain)
             before = self._last_reading.get(candidate.drafter, self.reading.get(candidate.drafter, took))
             self.reading[candidate.drafter], self._last_reading[candidate.drafter] = min(took, before), took
-
-
-def _fixed(one: Costs, all_of: Costs, texts: int) -> float:
-    """The share of a plain round of `texts` texts that one text takes as well, if time grows linearly."""
-    if one.plain is None or all_of.plain is None:
-        return 1.0
-    return min(1.0, max(0.0, (texts * one.of(PLAIN, 0) / all_of.of(PLAIN, 0) - 1) / (texts - 1)))
+            self._read_at[candidate.drafter] = self._all_written

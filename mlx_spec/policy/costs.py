@@ -260,3 +260,10 @@ def _read(values: Any) -> RoundCost:
     if not (0 < seconds < math.inf and 0 <= growth < math.inf and seen >= 0):
         raise ValueError("seconds must be positive, growth and readings not negative, all finite")
     return RoundCost(float(seconds), float(growth), int(seen))
+
+
+def fixed_share(one: Costs, all_of: Costs, texts: int) -> float:
+    """The share of a plain round of `texts` texts that one text takes as well, if time grows linearly."""
+    if one.plain is None or all_of.plain is None:
+        return 1.0
+    return min(1.0, max(0.0, (texts * one.of(PLAIN, 0) / all_of.of(PLAIN, 0) - 1) / (texts - 1)))

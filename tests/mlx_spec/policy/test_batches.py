@@ -200,7 +200,7 @@ def test_a_text_that_accepts_nothing_does_not_wait_for_the_others(curve: str, te
 
 
 def test_by_the_mean_of_all_texts_it_would_wait(monkeypatch):
-    monkeypatch.setattr(controller, "_fixed", lambda *_: 0.0)
+    monkeypatch.setattr(controller, "fixed_share", lambda *_: 0.0)
     assert together("flat", 8) < 0.95
 
 

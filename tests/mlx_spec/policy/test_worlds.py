@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.policy_worlds import CURVES, LONG, SHORT, STEPS, TEXTS, Player, World
 from mlx_spec.candidate import NO_CANDIDATE
-from mlx_spec.policy import controller, value
+from mlx_spec.policy import controller, remaining, value
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs
@@ -25,6 +25,7 @@ HOSTILE = [
     World("M1, M2", 0.1, "0.02", slow=0.3),
     World("this CPU", 0.1, "0.65", tokens=40, reading=30.0),
     World("stranger", 0.1, "0.15", tokens=SHORT, wrong=1 / 3),
+    World("M4 Pro", 0.1, "0.65", tokens=128, reading=30.0),
 ]
 GENEROUS = [
     (World("this CPU", 0.1, "0.90"), 1.6),
@@ -33,6 +34,7 @@ GENEROUS = [
     (World("stranger", 0.1, "0.90", slow=0.3), 1.5),
     (World("M4 Pro", 0.02, "switching"), 1.25),
     (World("stranger", 0.3, "0.97", tokens=SHORT), 1.42),
+    (World("M4 Pro", 0.02, "0.80", tokens=128, reading=15.0), 1.45),
     (World("this CPU", 0.3, "switching"), 1.01),
 ]
 """Worlds, and what auto has to gain over plain decoding in the mean of `SEEDS`."""
@@ -89,6 +91,27 @@ def test_without_shadow_drafts_it_would_gain_less(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Controller, "_plain_round", lambda self, values, left: (NO_CANDIDATE, 0))
     world, least = GENEROUS[-1]
     assert mean_gain(world) < least
+
+
+def test_long_prompts_would_be_read_too_late_if_all_answers_were_expected_to_grow(monkeypatch):
+    monkeypatch.setattr(remaining, "ANSWERS", 0)
+    slower, gains = HOSTILE[-1], GENEROUS[-2]
+    assert gain(slower) < 0.97 and mean_gain(gains[0]) < gains[1]
+
+
+def test_a_reading_time_believed_far_too_high_is_corrected_though_it_pays_for_no_answer():
+    world = World("M4 Pro", 0.1, "0.65", tokens=96)
+
+    def believed(after: int) -> float:
+        """The time to read a token in draft steps, after so many tokens."""
+        planner = Controller(world.costs())
+        planner.reading["model"] = 5 * world.step
+        player = Player(planner, world)
+        for answer in world.answers(after // world.tokens):
+            player.play(answer)
+        return planner.reading["model"] / world.step
+
+    assert believed(2000) == 5 and believed(8000) < 1
 
 
 def late_gain() -> float:
