@@ -101,10 +101,12 @@ def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str,
 
         return side
 
-    def one_by_one(prompts: Prompts) -> int:
-        return sum(
-            len(played.tokens) for ids in prompts for played in pair.engine.generate(ids, options("auto"))
-        )
+    def one_by_one(drafter: str) -> Side:
+        def side(prompts: Prompts) -> int:
+            written = (pair.engine.generate(ids, options(drafter)) for ids in prompts)
+            return sum(len(played.tokens) for rounds in written for played in rounds)
+
+        return side
 
     def mlx_lm(prompts: Prompts) -> int:
         from mlx_lm.generate import BatchGenerator
@@ -122,20 +124,28 @@ def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str,
         generator.close()
         return tokens
 
-    return {"one by one": one_by_one, "batch": batch("auto"), "batch, plain": batch("none"), "mlx-lm": mlx_lm}
+    return {
+        "one by one": one_by_one("auto"),
+        "one by one, plain": one_by_one("none"),
+        "batch": batch("auto"),
+        "batch, plain": batch("none"),
+        "mlx-lm": mlx_lm,
+    }
 
 
 def show(speeds: Speeds) -> None:
     """Print medians and ratios."""
     sides = list(dict.fromkeys(side for _, side in speeds.found))
-    table = plain_table(
-        "rows", *(f">{side}" for side in sides), ">batch/1 by 1", ">auto/plain", ">auto/mlx-lm"
-    )
+    ratios = {
+        "batch/1 by 1": ("batch", "one by one"),
+        "both plain": ("batch, plain", "one by one, plain"),
+        "auto/plain": ("batch", "batch, plain"),
+        "auto/mlx-lm": ("batch", "mlx-lm"),
+    }
+    table = plain_table("rows", *(f">{name}" for name in (*sides, *ratios)))
     for rows in dict.fromkeys(rows for rows, _ in speeds.found):
         values = [f"{median(speeds.found[rows, side]):.1f}" for side in sides]
-        others = ("one by one", "batch, plain", "mlx-lm")
-        ratios = [f"{speeds.ratio(rows, 'batch', other):.2f}" for other in others]
-        table.add_row(str(rows), *values, *ratios)
+        table.add_row(str(rows), *values, *(f"{speeds.ratio(rows, *each):.2f}" for each in ratios.values()))
     print_table(table)
 
 
