@@ -51,6 +51,10 @@ class Thinking(Body):
     type: str
 
 
+class OutputConfig(Body):
+    format: Annotated[Any, only()] = None
+
+
 class MessagesRequest(Sampling):
     messages: Messages[Turn]
     max_tokens: Tokens
@@ -59,6 +63,7 @@ class MessagesRequest(Sampling):
     tools: Tools[Function] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
     thread: Any = None
 
     @property

@@ -78,6 +78,7 @@ def test_images_in_what_a_tool_gave_are_refused_in_the_words_that_claude_code_ta
     [
         {"max_tokens": None}, {"messages": []}, {"tool_choice": {"type": "any"}},
         {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]},
+        {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
         {"temperature": 11}, {"stop_sequences": [""]}, {"stop_sequences": ["x"] * 17},
     ],
     ids=lambda change: str(change)[:40],
@@ -150,7 +151,10 @@ NOTHING_MORE = {
         "input": "hello", "tool_choice": "auto", "text": {"format": {"type": "text"}}, "top_logprobs": 0,
         "background": False, "previous_response_id": "", "conversation": None, "include": [],
     },
-    MESSAGES: {"messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": []},
+    MESSAGES: {
+        "messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": [],
+        "output_config": {"effort": "low", "format": None},
+    },
 }  # fmt: skip
 
 
