@@ -43,6 +43,11 @@ class Turn(Body):
     content: str | list[Block]
 
 
+class MessagesTool(Function):
+    type: str | None = None
+    name: str = ""
+
+
 class ToolChoice(Body):
     type: Annotated[str, only("auto", "none")]
 
@@ -60,7 +65,7 @@ class MessagesRequest(Sampling):
     max_tokens: Tokens
     system: Content = None
     stop_sequences: Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None = None
-    tools: Tools[Function] | None = None
+    tools: Tools[MessagesTool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
@@ -101,13 +106,15 @@ def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Ans
         message = "messages: there is nothing to answer. Send a user's message before the answer's beginning."
         raise Problem(400, message, param="messages")
     may_call = body.tool_choice is None or body.tool_choice.type != "none"
+    # Tools of other types run at Anthropic, or its models know them by heart; this one does not get them.
+    tools = [tool for tool in body.tools or () if tool.type in (None, "custom") and may_call]
     return Answer(
         0,
         tuple(conversation),
         body.options(served.defaults, body.max_tokens),
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
-        tools=described(body.tools or ()) if may_call else (),
+        tools=described(tools),
         parts=True,
         counts=counts,
         whole=True,

@@ -193,6 +193,15 @@ def test_calls_are_items_and_the_tools_of_others_are_not_shown(scripted_server: 
     assert done == [call["arguments"] for call in whole["output"][1:]]
 
 
+def test_the_tools_of_anthropic_are_not_shown(scripted_server: RunningServer) -> None:
+    tools = [
+        {"type": "web_search_20250305", "name": "web_search"}, {"type": "browser_toolset_20260801"},
+        {"type": "custom", "name": "weather", "input_schema": {}},
+    ]  # fmt: skip
+    asked = {"messages": [{"role": "user", "content": "call"}], "max_tokens": 99, "tools": tools}
+    assert scripted_server.ask(MESSAGES, asked).json["content"][1]["name"] == "weather"
+
+
 @pytest.mark.parametrize(
     "change",
     [
