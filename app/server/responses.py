@@ -158,7 +158,8 @@ class ResponsesWriter:
     def ended(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> Iterable[str]:
         if not (self._output or ended.tool_calls):
             yield from self._begin_text("message")
-        yield from self._complete_text()
+        cut = ended.finish_reason == "length"
+        yield from self._complete_text("incomplete" if cut and not ended.tool_calls else "completed")
         for call in ended.tool_calls:
             call_id = call.id or new_id("call_")
             yield self._begin(new_id("fc_"), "function_call", call_id=call_id, name=call.name, arguments="")
@@ -166,7 +167,6 @@ class ResponsesWriter:
             yield self._item_event("response.function_call_arguments.done", arguments=call.arguments)
             yield self._complete(arguments=call.arguments)
         counted = usage([(asked, ended)])
-        cut = ended.finish_reason == "length"
         self._response |= {
             "status": "incomplete" if cut else "completed",
             "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
@@ -204,14 +204,14 @@ class ResponsesWriter:
         self._output[-1]["content"] = [part]
         yield self._item_event("response.content_part.added", content_index=0, part=part)
 
-    def _complete_text(self) -> Iterable[str]:
+    def _complete_text(self, status: str = "completed") -> Iterable[str]:
         if not self._output:
             return
         (part,) = self._output[-1]["content"]
         sealed = self._sealed and part["type"] == "reasoning_text"
         yield self._text_event("done", text=part["text"])
         yield self._item_event("response.content_part.done", content_index=0, part=part)
-        yield self._complete(**({"encrypted_content": OUR_SEAL + part["text"]} if sealed else {}))
+        yield self._complete(status, **({"encrypted_content": OUR_SEAL + part["text"]} if sealed else {}))
 
     def _text_event(self, event: str, **fields: str) -> str:
         (part,) = self._output[-1]["content"]
@@ -223,8 +223,8 @@ class ResponsesWriter:
         at = len(self._output) - 1
         return self._event("response.output_item.added", output_index=at, item=self._output[-1])
 
-    def _complete(self, **fields: str) -> str:
-        self._output[-1] |= {"status": "completed", **fields}
+    def _complete(self, status: str = "completed", **fields: str) -> str:
+        self._output[-1] |= {"status": status, **fields}
         at = len(self._output) - 1
         return self._event("response.output_item.done", output_index=at, item=self._output[-1])
 

@@ -193,6 +193,13 @@ def test_calls_are_items_and_the_tools_of_others_are_not_shown(scripted_server: 
     assert done == [call["arguments"] for call in whole["output"][1:]]
 
 
+def test_a_text_that_was_cut_off_is_an_incomplete_item(scripted_server: RunningServer) -> None:
+    tools = [{"type": "function", "name": "weather"}]
+    for said, given, status in (("x", 2, "incomplete"), ("x", 99, "completed"), ("call", 2, "completed")):
+        asked = {"input": said, "max_output_tokens": given, "tools": tools}
+        assert scripted_server.ask(RESPONSES, asked).json["output"][0]["status"] == status, asked
+
+
 def test_the_tools_of_anthropic_are_not_shown(scripted_server: RunningServer) -> None:
     tools = [
         {"type": "web_search_20250305", "name": "web_search"}, {"type": "browser_toolset_20260801"},
