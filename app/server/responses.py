@@ -172,7 +172,7 @@ class ResponsesWriter:
             "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
             "usage": {
                 "input_tokens": counted["prompt_tokens"],
-                "input_tokens_details": counted["prompt_tokens_details"],
+                "input_tokens_details": {**counted["prompt_tokens_details"], "cache_write_tokens": 0},
                 "output_tokens": counted["completion_tokens"],
                 "output_tokens_details": {"reasoning_tokens": asked.thought_tokens},
                 "total_tokens": counted["total_tokens"],

@@ -79,6 +79,23 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
         assert "".join(piece.choices[0].text for piece in pieces) == raw.choices[0].text
 
 
+def test_answers_have_each_field_that_the_clients_models_require(tiny_server: RunningServer) -> None:
+    """The clients read an answer without looking for what is missing."""
+    from anthropic.types import Message
+    from openai.types import Completion
+    from openai.types.chat import ChatCompletion
+    from openai.types.responses import Response
+
+    asked: list[tuple[Any, str, dict[str, Any]]] = [
+        (ChatCompletion, "chat/completions", {"messages": SAID}),
+        (Completion, "completions", {"prompt": "the small model"}),
+        (Response, "responses", {"input": "hello there"}),
+        (Message, "messages", {"messages": SAID}),
+    ]
+    for model, path, body in asked:
+        model.model_validate(tiny_server.ask(f"/v1/{path}", {**body, "max_tokens": 8}).json)
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_curl_gets_the_text_whole_and_streamed(tiny_server: RunningServer) -> None:
     def curl(**more: Any) -> str:
