@@ -57,7 +57,8 @@ class Sampling(Body):
         try:
             return replace(defaults, **{"seed": secrets.randbelow(2**32), **given})
         except OutOfRange as error:
-            raise Problem(400, str(error), param=error.option) from None
+            name = {"draft_length": "draft.length", "verify": "draft.verify"}.get(error.option, error.option)
+            raise Problem(400, error.of(name), param=name) from None
 
 
 AnySampling = TypeVar("AnySampling", bound=Sampling)
