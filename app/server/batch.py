@@ -48,8 +48,9 @@ class Outcome:
             parts.append(f"{self.refused:,} refused")
         if self.done:
             parts.append(f"{self.tokens / seconds:.1f} tokens/s")
-            if self.done < self.total:
-                parts.append(f"about {time_text(seconds / self.done * (self.total - self.done))} left")
+            answered, left = self.done - self.refused, self.total - self.done
+            if answered and left:  # refusals take no time
+                parts.append(f"about {time_text(seconds / answered * left)} left")
         return ", ".join(parts)
 
 

@@ -77,13 +77,15 @@ def test_a_file_is_answered_as_generate_answers(
         assert found[f"r{number}"]["body"]["choices"][0]["message"]["content"] == text
 
 
-def test_progress_has_a_speed_and_the_time_left_once_a_request_is_done(
+def test_progress_has_a_speed_once_a_request_is_done_and_the_time_left_once_one_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("app.server.batch.time", SimpleNamespace(monotonic=lambda: 30.0))
     begun = Outcome(4, begun=15.0)
     assert begun.text == "0 of 4 requests"
     assert replace(begun, done=1, tokens=30).text == "1 of 4 requests, 2.0 tokens/s, about 45 s left"
+    assert replace(begun, done=1, refused=1).text == "1 of 4 requests, 1 refused, 0.0 tokens/s"
+    assert replace(begun, done=2, refused=1).text.endswith("about 30 s left"), "refusals take no time"
     assert replace(begun, done=4, refused=4).text == "4 of 4 requests, 4 refused, 0.0 tokens/s"
     many = replace(begun, total=2000, done=2000, refused=1999, tokens=30)
     assert many.text == "2,000 of 2,000 requests, 1,999 refused, 2.0 tokens/s"
