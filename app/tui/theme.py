@@ -89,14 +89,16 @@ def standing_out(
 def readable(theme: Theme, variables: Mapping[str, str], *, of_256: bool = False) -> dict[str, str]:
     """A theme's variables, with readable text colours and the program's rows, frames and scrollbars.
 
-    The terminal's own colours (`ansi-dark`, `ansi-light`) are left as they are.
+    Of the terminal's own colours (`ansi-dark`, `ansi-light`) nothing is known but that texts can be read on
+    its background: tints, which are the colours themselves there, and the chosen row have that one.
 
     `of_256`: grey grounds and rows, for a terminal with 256 colours. It has 24 greys, but hardly another dark
     or pale colour: of tinted grounds some would all be black, others yellow or teal.
     """
     found = dict(variables)
     if theme.ansi:
-        return found
+        own = (*(f"{role}-muted" for role in _ROLES), "block-cursor-background", "block-cursor-foreground")
+        return found | dict.fromkeys(own, "ansi_default")
 
     def greyed(colour: Color) -> Color:
         return colour.monochrome if of_256 else colour

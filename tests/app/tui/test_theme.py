@@ -238,3 +238,20 @@ async def test_a_terminal_with_256_colours_is_given_grey_grounds_and_texts_that_
             drawn = in_256(ground)
             assert drawn.r == drawn.g == drawn.b, text
             assert contrast(colour, ground, of_256=True) >= TEXT_CONTRAST, text
+
+
+async def test_in_the_terminals_own_colours_texts_are_on_its_own_background_and_the_chosen_row_is_underlined(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat((100, 30), asked="hold on") as chat:
+        sessions = await chat.reached(SessionsScreen, by="f6")
+        await chat.until(lambda: bool(sessions.rows[0].hit), by=("slash", *"hold", "enter"))
+        for name in ("ansi-dark", "ansi-light"):
+            chat.app.theme = name
+            await chat.pilot.pause(0.1)
+            drawn = [segment for strip in sessions._compositor.render_strips() for segment in strip]
+            styles = [(one.text, one.style) for one in drawn if one.style and not DRAWING.fullmatch(one.text)]
+            assert all(style.bgcolor and style.bgcolor.is_default for _, style in styles), name
+            row = [(text, style) for text, style in styles if style.underline]
+            assert "".join(text for text, _ in row).split()[:2] == ["hold", "on"]
+            assert row[0][1].color != row[1][1].color, "the word that was found"
