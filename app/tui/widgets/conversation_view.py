@@ -51,6 +51,8 @@ class ConversationView:
             self._live_id = answer.id
             self._transcript.renew(answer.id)
         self.show_path()
+        if self._transcript.has_focus and self._transcript.selected is None:
+            self._transcript.select(answer.id)  # its keys go on; they are about this one
 
     def grow(self, pieces: Sequence[Piece]) -> None:
         self._live.add(pieces)

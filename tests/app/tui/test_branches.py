@@ -79,6 +79,22 @@ async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_cha
         await chat.noticed("every seed gives the same text")
 
 
+async def test_an_answer_that_was_asked_for_among_the_messages_is_the_chosen_one_and_is_followed(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat((60, 12)) as chat:
+        view = chat.app.chat.transcript
+        await chat.stream()
+        await chat.answered(1, by="escape")
+        await chat.until(lambda: bool(chat.growing), by=("tab", "r"))
+        await chat.until(lambda: chat.growing[0].size.height > 2 * view.size.height)
+        assert view.has_focus and chat.growing[0].has_class("-selected")
+        await chat.until(lambda: view.is_vertical_scroll_end)
+        await chat.until(lambda: view.selected is None, by=("escape", "tab"))
+        await chat.ask("hello")
+        assert view.selected is None, "one writes: no message is chosen"
+
+
 async def test_a_prompt_can_replace_the_running_answer_or_be_taken_back(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
