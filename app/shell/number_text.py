@@ -49,11 +49,11 @@ def day_group(then: float, now: float) -> str:
 
 
 def when_text(then: float, now: float) -> str:
-    """When it was, below the heading of `day_group`: `14:05`, `Mon 14:05`, `3 Nov`, `3 Nov 2025`."""
+    """When it was: `14:05`, `Mon 14:05`, `3 Nov`, `3 Nov 2025`. A search has no headings to tell the day."""
     moment, today = datetime.fromtimestamp(then), datetime.fromtimestamp(now)
     days = (today.date() - moment.date()).days
-    if 0 <= days <= 7:
-        return f"{moment:%H:%M}" if days <= 1 else f"{moment:%a %H:%M}"
+    if 0 <= days < 7:
+        return f"{moment:%a %H:%M}" if days else f"{moment:%H:%M}"
     return f"{moment.day} {moment:%b}{'' if moment.year == today.year else f' {moment:%Y}'}"
 
 

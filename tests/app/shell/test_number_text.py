@@ -17,12 +17,13 @@ def test_numbers_in_words_and_bars() -> None:
     assert [wait for *_, wait in waits] == ["first token 999 ms", "first token 1.0 s"]
 
 
-def test_a_time_is_told_as_shortly_as_its_group_allows() -> None:
+def test_a_time_tells_its_day_without_the_heading_of_its_group() -> None:
     now = datetime(2026, 11, 23, 12)
     for days, group, shown in (
-        (-1, "Today", "24 Nov"), (0, "Today", "12:00"), (1, "Yesterday", "12:00"),
-        (2, "Last 7 days", "Sat 12:00"), (7, "Last 7 days", "Mon 12:00"), (8, "Last 30 days", "15 Nov"),
-        (30, "Last 30 days", "24 Oct"), (31, "October", "23 Oct"), (365, "2025", "23 Nov 2025"),
+        (-1, "Today", "24 Nov"), (0, "Today", "12:00"), (1, "Yesterday", "Sun 12:00"),
+        (2, "Last 7 days", "Sat 12:00"), (6, "Last 7 days", "Tue 12:00"), (7, "Last 7 days", "16 Nov"),
+        (8, "Last 30 days", "15 Nov"), (30, "Last 30 days", "24 Oct"), (31, "October", "23 Oct"),
+        (365, "2025", "23 Nov 2025"),
     ):  # fmt: skip
         then, at = (now - timedelta(days)).timestamp(), now.timestamp()
         assert (day_group(then, at), when_text(then, at)) == (group, shown)
