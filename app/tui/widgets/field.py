@@ -2,7 +2,7 @@
 
 from textual.events import Key
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
@@ -31,5 +31,8 @@ class Field(Input):
         if event.character in JOINERS:
             self.insert_text_at_cursor(event.character)
             event.stop()
+        elif event.key == "down":
+            for found in self.screen.query(OptionList):  # of a search; dialogs have none
+                self.screen.set_focus(found)
         else:
             await act_in_order(self, event)

@@ -19,6 +19,7 @@ from app.tui.screens.sessions import SessionsScreen
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat, keys_shown
+from tests.app.tui.pairs_driver import open_pairs
 from tests.app.tui.test_saved_chats import put, texts
 
 
@@ -58,6 +59,16 @@ async def test_a_notice_does_not_cover_what_the_list_says(open_chat: OpenChat) -
         opened.app.chat.view.note("Chats cannot be saved now. " * 4, "error")
         screen.show_message(said := "it cannot be renamed " * 4)
         await opened.shows("Chats cannot be saved", said.strip())
+
+
+async def test_down_leads_from_the_words_of_a_search_to_what_they_find(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as opened:
+        await open_list(opened)
+        opened.press_at_once("slash", *"hel", "down", "enter")
+        await opened.back_in_chat()
+        pairs = await open_pairs(opened, "builtin")
+        await opened.until(lambda: isinstance(pairs.focused, Input), by=("slash", *"fits"))
+        await opened.until(lambda: isinstance(pairs.focused, OptionList), by="down")
 
 
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
