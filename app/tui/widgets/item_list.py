@@ -16,6 +16,12 @@ class ItemList(OptionList):
     def on_resize(self) -> None:
         self.call_after_refresh(self.scroll_to_highlight)
 
+    def scroll_to_highlight(self, top: bool = False) -> None:
+        """With the first item, show the heading above it, to which no key leads."""
+        if self.highlighted is not None and all(item.disabled for item in self.options[: self.highlighted]):
+            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        super().scroll_to_highlight(top)
+
 
 def column(text: str, cells: int) -> str:
     """A text in one line of exactly so many cells; a longer one ends with `…`."""

@@ -1,5 +1,6 @@
 from textual.app import App, ComposeResult
 from textual.widgets import Static
+from textual.widgets.option_list import Option
 
 from app.tui.widgets.item_list import ItemList
 
@@ -32,5 +33,20 @@ async def test_the_highlighted_item_stays_in_sight_in_a_shorter_list_and_in_one_
         items.clear_options()
         items.add_options(map(str, range(30)))
         items.highlighted = 29
+        await pilot.pause()
+        assert is_in_sight(items)
+
+
+async def test_the_heading_above_the_first_item_comes_back_with_it_where_there_is_room_for_both() -> None:
+    app = Listing()
+    async with app.run_test(size=(40, 12)) as pilot:
+        items = app.query_one(ItemList)
+        items.clear_options()
+        items.add_options([Option("Today", disabled=True), *map(str, range(30))])
+        for back in (["home"], ["up"] * 29):
+            await pilot.press("end", *back)
+            await pilot.pause()
+            assert items.highlighted == 1 and items.scroll_offset.y == 0
+        await pilot.resize_terminal(40, 4)
         await pilot.pause()
         assert is_in_sight(items)
