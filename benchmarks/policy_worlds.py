@@ -232,6 +232,7 @@ def families(curves: Sequence[str], steps: Sequence[float]) -> dict[str, list[Wo
         "noise 15 %": {"noise": 0.15},
         "slow spells": {"slow": 0.3},
         "long prompt": {"reading": 6.0},
+        "long prompt, short": {"reading": 15.0, "tokens": 96},
         "context grows": {"growth": 1.0},
     }.items():
         found[name] = [replace(world, **changes) for world in every]

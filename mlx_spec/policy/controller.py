@@ -155,7 +155,8 @@ class Controller(Policy):
         acceptance = {kind: each.as_json() for kind, each in self.acceptance.items()}
         others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
         return {"costs": self.costs.as_json(), "acceptance": acceptance, "reading": dict(self.reading),
-                "budgets": [self.budget.kept, self._batches.kept], "together": others}  # fmt: skip
+                "budgets": [self.budget.kept, self._batches.kept], "together": others,
+                "lengths": self._remaining.lengths}  # fmt: skip
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """On invalid values raises LookupError, TypeError, ValueError or AttributeError; changes nothing."""
@@ -164,10 +165,11 @@ class Controller(Policy):
         reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
         budget, batches = (Budget(float(each)) for each in values["budgets"])
         others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
+        remaining = Remaining(values["lengths"])
         if not all(0 <= seconds < math.inf for seconds in reading.values()):
             raise ValueError("reading takes no less than no time")
         self.costs, self.acceptance, self.reading = costs, acceptance, reading
-        self.budget, self._batches = budget, batches
+        self.budget, self._batches, self._remaining = budget, batches, remaining
         self._others = {n: Controller(each, n) for n, each in others.items()}
 
     def _acceptance(self, candidate: Candidate) -> Acceptance:
@@ -199,13 +201,11 @@ class Controller(Policy):
             value.pace[k] * (1 + self.costs.doubt(value.candidate.costs_as, k)) if k else math.inf
             for value, k in zip(values, lengths, strict=True)
         ]
-        first = paces.index(min(paces))
-        value, k = values[first], lengths[first]
+        value, k, _ = min(zip(values, lengths, paces, strict=True), key=lambda each: each[2])
         if k and value.pace[k] > plain:
             k = 0
-        if self._since_probe >= self._probe_after and (
-            probe := self._next_probe(values, value if k else None, k, left)
-        ):
+        due = self._since_probe >= self._probe_after
+        if due and (probe := self._next_probe(values, value if k else None, k, left)):
             self._begin_probe(probe[0].costs_as, probe[1])
             self._probe_after = min(2 * self._probe_after, PROBE_LAST)
             return probe

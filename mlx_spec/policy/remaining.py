@@ -4,7 +4,7 @@ A drafter that missed a prompt has to read it before its first draft, and that h
 """
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 AHEAD = 16
 """Tokens to come that are assumed of an answer that begins."""
@@ -13,11 +13,17 @@ ANSWERS = 16
 
 
 class Remaining:
-    """Expects as many tokens to come as were written, and as the longer ones of the last answers had left."""
+    """Expects as many tokens to come as were written, and as the longer ones of the last answers had left.
 
-    def __init__(self) -> None:
-        self._lengths = deque[int](maxlen=ANSWERS)
-        """Tokens of the last answers."""
+    Args:
+        lengths: tokens of the last answers.
+
+    Raises:
+        ValueError, TypeError: a length is no number.
+    """
+
+    def __init__(self, lengths: Iterable[int] = ()) -> None:
+        self._lengths = deque(map(int, lengths), maxlen=ANSWERS)
         self._written: dict[int, int] = {}
         """By text of the batch."""
 
@@ -30,6 +36,11 @@ class Remaining:
         """Count the tokens of a round, by text."""
         for text, gained in tokens.items():
             self._written[text] = self._written.get(text, 0) + gained
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of the last answers, and of those in the batch so far."""
+        return [*self._lengths, *self._written.values()][-ANSWERS:]
 
     @property
     def expected(self) -> float:

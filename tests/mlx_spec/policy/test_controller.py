@@ -191,7 +191,14 @@ def test_what_was_learned_survives_as_plain_values():
 
 
 NO_COSTS = {"plain": None, "rounds": {}}
-EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budgets": [1.0, 1.0], "together": {}}
+EMPTY = {
+    "costs": NO_COSTS,
+    "acceptance": {},
+    "reading": {},
+    "budgets": [1.0, 1.0],
+    "together": {},
+    "lengths": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -212,6 +219,8 @@ EMPTY = {"costs": NO_COSTS, "acceptance": {}, "reading": {}, "budgets": [1.0, 1.
         {"budgets": [1.0]},
         {"together": {"8": {"plain": [0.0, 0.0, 1], "rounds": {}}}},
         {"together": {"many": NO_COSTS}},
+        {"lengths": ["long"]},
+        {"lengths": None},
     ],
 )
 def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):

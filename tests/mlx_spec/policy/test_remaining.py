@@ -43,3 +43,9 @@ def test_texts_of_a_batch_have_their_own_tokens_and_those_that_leave_have_ended(
 
 def test_only_the_last_answers_are_remembered():
     assert after(*[1000] * ANSWERS, *[10] * ANSWERS).expected < AHEAD
+
+
+def test_lengths_are_kept_with_those_of_answers_that_are_not_over():
+    found = after(*range(1, ANSWERS), 70)
+    found.count({ANSWERS: 80})
+    assert Remaining(found.lengths).lengths == found.lengths == [*range(2, ANSWERS), 70, 80]
