@@ -32,15 +32,20 @@ class ContextInUse:
         """Recount for the branch in view and the named pair.
 
         Tokens up to the last counted answer are as counted then; the rest is estimated from its length.
+        Another pair's count is no less than the estimate: old messages may not have fitted its context.
         """
         tokens, characters, counted_by = 0, len(conversation.chat.system), pair
         for message in conversation.path:
+            characters += len(message.text) + sum(len(file.text) for file in message.attachments)
             stats = message.facts and message.facts.stats
             if message.facts is not None and stats is not None and stats.prompt_tokens:
-                tokens = stats.prompt_tokens + stats.tokens
-                characters, counted_by = 0, message.facts.pair
-            else:
-                characters += len(message.text) + sum(len(file.text) for file in message.attachments)
+                counted, counted_by = stats.prompt_tokens + stats.tokens, message.facts.pair
+                tokens = counted if counted_by == pair else max(counted, tokens + _estimated(characters))
+                characters = 0
         self.latest = None
-        self.before = tokens + -(-characters // CHARACTERS_PER_TOKEN)
+        self.before = tokens + _estimated(characters)
         self.is_counted = characters == 0 and counted_by == pair
+
+
+def _estimated(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.history.records import AnswerFacts, Attachment
 from mlx_spec.types import Options
-from tests.app.history.some_chat import answer, prompt
+from tests.app.history.some_chat import STATS, answer, prompt
 from tests.app.history.some_chat import chat as chat_record
 from tests.app.tui.chat_driver import OpenChat
 from tests.app.tui.test_chat import TEXT
@@ -84,6 +84,18 @@ async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continu
         await chat.until(lambda: any("of the continuation only" in answer.stats for answer in chat.answers))
         assert chat.answers[0].text == f"Begun. {TEXT}" and chat.answers[0].stats.startswith("6 tokens")
         await chat.shows("context 16/4096")
+
+
+async def test_what_a_pair_with_a_smaller_context_did_not_read_is_in_the_estimate_for_another_pair(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    said = answer("a2", "p2")  # by another pair, which read 12 tokens
+    assert said.facts is not None
+    said = replace(said, facts=replace(said.facts, stats=replace(STATS, prompt_tokens=12)))
+    old = prompt("p1", "x" * 4000), replace(answer("a1", "p1"), facts=None)
+    put(tmp_path, (chat_record("c1", "T", leaf="a2"), [*old, prompt("p2", "two", "a1"), said]))
+    async with open_chat() as chat:
+        await chat.shows("context ~1014/4096", by="/resume last")
 
 
 async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_text_incomplete(
