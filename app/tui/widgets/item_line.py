@@ -1,4 +1,7 @@
-"""One line of numbers; where it does not fit, items are shortened, then left out, the lightest first."""
+"""One line of numbers; where it does not fit, items are shortened, then left out, the lightest first.
+
+Items have their whole text again where those left out made room for it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,12 +38,17 @@ class ItemLine(Static):
 
 def fitting(items: Sequence[LineItem], width: int) -> list[LineItem]:
     """The items, shortened from the lightest on and then dropped, until they fit; always at least one."""
+    lightest_first = sorted(items, key=lambda item: item.weight)
     kept = list(items)
-    for item in sorted(items, key=lambda item: item.weight):
+    for item in lightest_first:
         if not _fit(kept, width) and item.short:
             kept[kept.index(item)] = replace(item, text=item.short)
     while len(kept) > 1 and not _fit(kept, width):
         kept.remove(min(kept, key=lambda item: item.weight))
+    for item in reversed(lightest_first) if len(kept) < len(items) else ():
+        whole = [item if one == replace(item, text=item.short) else one for one in kept]
+        if _fit(whole, width):
+            kept = whole
     return kept
 
 

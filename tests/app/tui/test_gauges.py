@@ -10,7 +10,7 @@ from app.engine.events import DraftRound, Piece, TextAdded
 from app.shell.number_text import bars, rate_text
 from app.tui.widgets.answer import broken
 from app.tui.widgets.figures import gauge_items, stats_line
-from app.tui.widgets.item_line import SEPARATOR, ItemLine, fitting
+from app.tui.widgets.item_line import SEPARATOR, ItemLine, LineItem, fitting
 from mlx_spec.stats import Stats, acceptance_by_position, summarise
 from tests.app.history.some_chat import answer
 from tests.app.tui.chat_driver import OpenChat, keys_shown
@@ -48,6 +48,19 @@ def test_a_wide_line_has_every_gauge_and_a_narrow_one_those_that_matter_most() -
     left = line(log, 38)
     assert cell_len(left) <= 38
     assert "25 tok/s" in left and "1.5/3.0" in left
+
+
+def test_a_setting_is_named_where_the_pair_that_was_left_out_made_room_for_it() -> None:
+    items = [
+        LineItem("● a pair", 9),
+        LineItem("context 9%", 10),
+        LineItem("max-tokens 300", 10, short="1 own"),
+    ]
+    shown = {width: SEPARATOR.join(item.text for item in fitting(items, width)) for width in range(18, 39)}
+    assert shown[38] == "● a pair · context 9% · max-tokens 300"
+    assert shown[37] == shown[29] == "● a pair · context 9% · 1 own"
+    assert shown[28] == shown[27] == "context 9% · max-tokens 300"
+    assert shown[26] == shown[18] == "context 9% · 1 own"
 
 
 def test_a_speed_and_shares_that_were_not_measured_are_not_shown() -> None:
@@ -153,6 +166,7 @@ async def test_forty_columns_name_an_own_setting_that_is_shorter_than_its_count_
     async with open_chat(size=(40, 12)) as chat:
         await chat.shows("● scripted · context 0% · temp 1.2", by="/temperature 1.2")
         await chat.shows("drafting off · context 0% · temp 1.2", by="f4")
-        await chat.shows("context 0% · 2 own settings", by="/system Be brief.")
+        await chat.shows("context 0% · temp 1.2 · instructions", by="/system Be brief.")
+        await chat.shows("(0%) · 3 own settings", by="/max-tokens 300")
         chat.app.link.state = "dead"
         await chat.shows("✗ engine stopped · ")
