@@ -130,6 +130,7 @@ the chat at the message that was found."""
         self._with_chosen(lambda row: self._do(partial(self.app.saved.export, row.chat, kind)))
 
     def action_show_archived(self) -> None:
+        self.show_message("")
         self.archived = not self.archived
         self.load()
 

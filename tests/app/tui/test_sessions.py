@@ -71,6 +71,16 @@ async def test_down_leads_from_the_words_of_a_search_to_what_they_find(open_chat
         await opened.until(lambda: isinstance(pairs.focused, OptionList), by="down")
 
 
+async def test_what_was_said_of_a_chat_in_one_list_is_gone_from_the_other(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put_chat_with(tmp_path, "scripted")
+    async with open_chat(size=(80, 24)) as opened:
+        await open_list(opened)
+        await opened.shows("'One' is in the archive", by="a")
+        await opened.until(lambda: "in the archive" not in opened.screen, by="v")
+
+
 async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
