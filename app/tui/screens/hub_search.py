@@ -13,6 +13,7 @@ from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
 from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList, column
+from app.tui.widgets.message_line import MessageLine
 from app.tui.widgets.pair_rows import BAR_STYLES, FRAME, WIDE, WITH_LICENCE, drafted_by
 from models.errors import ModelsError
 from models.hub.search import SHOWN, FoundModel, search
@@ -47,7 +48,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         yield Static(id="hub-header")
         yield ItemList(markup=False)
         yield VerticalScroll(Static(), id="hub-details", can_focus=False)
-        yield Static(Content(HINT), id="message")
+        yield MessageLine(Content(HINT))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

@@ -21,6 +21,7 @@ from app.tui.screens.question import ask
 from app.tui.widgets.download_list import DownloadList, outcome
 from app.tui.widgets.field import Field
 from app.tui.widgets.item_list import ItemList
+from app.tui.widgets.message_line import MessageLine
 from app.tui.widgets.pair_rows import WIDE, WITH_LICENCE, about, header, row, state
 from models.pairs.catalogue import Pair, all_pairs, package_of
 from models.pairs.installed import installed
@@ -76,7 +77,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         yield self._list
         yield self._details_view
         yield DownloadList(id="downloads")
-        yield Static(Content(self.hint), id="message")
+        yield MessageLine(Content(self.hint))
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False

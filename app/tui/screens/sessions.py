@@ -7,7 +7,7 @@ from typing import Literal
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from app.history.records import ChatRow, now
@@ -20,6 +20,7 @@ from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.field import Field
 from app.tui.widgets.found_words import with_found
 from app.tui.widgets.item_list import ItemList, column
+from app.tui.widgets.message_line import MessageLine
 
 FRAME = 8
 """Columns of border, padding and scrollbar."""
@@ -76,7 +77,7 @@ the chat at the message that was found."""
     def parts(self) -> ComposeResult:
         yield Field(self._text, placeholder="Search all chats", id="sessions-search")
         yield ChatList(lambda: self._with_chosen(self.dismiss))
-        yield Static(id="message")
+        yield MessageLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -53,12 +53,16 @@ async def test_a_wide_list_shows_a_long_name_of_a_pair_whole_and_its_columns_nea
         assert row.index("mistral-small") < 100
 
 
-async def test_a_notice_does_not_cover_what_the_list_says(open_chat: OpenChat) -> None:
-    async with open_chat(size=(100, 30), toasts=True) as opened:
+@pytest.mark.parametrize(("size", "lines"), [((100, 30), 1), ((40, 12), 3)])
+async def test_a_notice_does_not_cover_what_the_list_says(
+    open_chat: OpenChat, size: tuple[int, int], lines: int
+) -> None:
+    async with open_chat(size=size, toasts=True) as opened:
         screen = await open_list(opened)
         opened.app.chat.view.note("Chats cannot be saved now. " * 4, "error")
-        screen.show_message(said := "it cannot be renamed " * 4)
-        await opened.shows("Chats cannot be saved", said.strip())
+        screen.show_message("it cannot be renamed " * 4)
+        await opened.until(lambda: (opened.screen.count("Chats"), opened.screen.count("renamed")) == (4, 4))
+        assert screen.query_one("#message").size.height == lines
 
 
 async def test_down_leads_from_the_words_of_a_search_to_what_they_find(open_chat: OpenChat) -> None:
