@@ -16,7 +16,7 @@ from app.history.unsent import Unsent
 from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptReady
+from app.tui.messages import PromptBegun, PromptReady
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
@@ -225,6 +225,10 @@ class ChatScreen(SelectingScreen[None]):
         self.set_focus(self.prompt.area)
 
     action_leave_messages = action_back_to_prompt
+
+    def on_prompt_begun(self, event: PromptBegun) -> None:
+        self.action_back_to_prompt()
+        self.prompt.area.insert(event.character)
 
     def show_pair(self) -> None:
         self.transcript.welcome.draw()

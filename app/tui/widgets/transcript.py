@@ -7,11 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.reactive import var
 
 from app.tui.keys.keymap import bind
+from app.tui.messages import PromptBegun
 from app.tui.program import Program
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import Message
@@ -67,7 +69,8 @@ class Transcript(VerticalScroll, can_focus=True):
         _bind("t", "app.command('think')", "", "messages.fold", "Show or fold what the model thought first"),
         _bind("escape", "screen.leave_messages", "Back", "messages.stop",
               "Back to the prompt, unless an answer is being written"),
-        _bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back", "Back to the prompt"),
+        _bind("tab,shift+tab,enter,i", "screen.back_to_prompt", "", "messages.back",
+              "Back to the prompt, as characters that are none of these keys"),
     ]  # fmt: skip
 
     make: Callable[[str], Message]
@@ -100,6 +103,10 @@ class Transcript(VerticalScroll, can_focus=True):
             self._size_before = self.size
             self._held = self._top, self._sees_selected
             self.call_after_refresh(self._stay)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.is_printable and event.character and event.character != " ":
+            self.post_message(PromptBegun(event.character))
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""

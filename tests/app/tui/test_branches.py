@@ -160,6 +160,15 @@ async def test_what_is_typed_right_after_the_keys_of_a_message_goes_into_the_pro
         await chat.has("yes")
 
 
+async def test_a_character_that_is_no_key_of_the_messages_begins_a_prompt(open_chat: OpenChat) -> None:
+    async with open_chat(asked="one") as chat:
+        await chat.press("tab", "up", "space")
+        assert chat.app.chat.transcript.has_focus
+        await chat.has("W", by="W")
+        await chat.has("What", by=(*"hat",))
+        assert chat.app.chat.transcript.selected is None
+
+
 async def test_keys_right_after_tab_act_on_the_messages(open_chat: OpenChat) -> None:
     async with open_chat(asked="one") as chat:
         chat.press_at_once(*"mine", "tab", "up", "e", *"try")
