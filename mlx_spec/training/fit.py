@@ -100,6 +100,8 @@ class Fit:
         while self.progress.tokens < self.tokens:
             for _ in self._read_group():
                 report(self.progress)
+                if self.progress.tokens >= self.tokens:
+                    break
             self._save()
 
     def acceptance(self, texts: Sequence[Study]) -> list[float]:

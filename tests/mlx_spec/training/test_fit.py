@@ -69,6 +69,22 @@ def test_repeated_texts_are_learnt(files, tmp_path):
     assert losses[-1] < losses[0] - 0.3
 
 
+def test_an_end_amid_a_group_of_files_is_kept_at_once_and_training_can_go_on(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("mlx_spec.training.fit.ROWS", 1)  # a text is a batch
+    steps, fit = [], Fit(learner(), files, 10_000, tmp_path / "fit.safetensors")
+
+    def time_is_up(progress):
+        steps.append(progress.tokens)
+        fit.tokens = progress.tokens
+
+    fit.run(time_is_up)
+    assert len(steps) == 1
+    resumed = Fit(learner(seed=9), files, 2 * steps[0], tmp_path / "fit.safetensors")
+    assert resumed.progress.tokens == steps[0]
+    resumed.run(lambda progress: None)
+    assert resumed.progress.tokens >= 2 * steps[0]
+
+
 def test_the_first_greedy_text_of_a_file_is_held_out_of_what_it_teaches(files, tmp_path):
     texts = [
         replace(text, greedy=text.tokens >= (0 if i else VOCAB))
