@@ -83,7 +83,8 @@ def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:
 
     Raises:
         BadOption: none of them is a token of the model, or one is negative or no whole number.
-        UnsupportedModel: its vocabulary projection cannot be told from its other layers.
+        UnsupportedModel: its vocabulary projection cannot be told from its other layers, or its code reads
+            the weights of that itself.
     """
     tables = [place for place in _children(model) if isinstance(place[2], EMBEDDINGS)]
     vocab = max((_height(table) for _, _, table in tables), default=0)
@@ -91,10 +92,11 @@ def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:
         place for place in _children(model) if isinstance(place[2], LINEARS) and _height(place[2]) == vocab
     ]
     heads = untied or [place for place in tables if _height(place[2]) == vocab]
+    code = type(model).__module__.rpartition(".")[2]
     if len(heads) != 1:
         raise UnsupportedModel(
-            f"{type(model).__module__.rpartition('.')[2]} has {len(heads)} layers that could be its "
-            "vocabulary projection. Use this draft without --draft-head."
+            f"{code} has {len(heads)} layers that could be its vocabulary projection. "
+            "Use this draft without --draft-head."
         )
     kept = sorted({token for token in token_ids(tokens, "draft_head") if token < vocab})
     if not kept:
@@ -104,6 +106,13 @@ def restrict_head(model: nn.Module, tokens: Iterable[int]) -> None:
     parent, name, whole = heads[0]
     kind = FrequentEmbedding if isinstance(whole, EMBEDDINGS) else FrequentLinear
     setattr(parent, name, kind(whole, mx.array(kept, mx.int32)))
+    try:
+        model(mx.zeros((1, 1), mx.int32))  # built, not run
+    except AttributeError as error:  # h @ embed_tokens.weight.T
+        setattr(parent, name, whole)
+        raise UnsupportedModel(
+            f"{code} computes all rows of its vocabulary projection. Use this draft without --draft-head."
+        ) from error
 
 
 def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:

@@ -9,6 +9,7 @@ import pytest
 from mlx_spec import BadOption, Options, UnsupportedModel
 from mlx_spec.drafters.draft_head import restrict_head
 from tests.mlx_spec.architectures import nearly, tiny_gemma3, tiny_qwen3
+from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import VOCAB, engine_of, prompt, tiny_llama, tokens
 
 EVEN = range(0, VOCAB, 2)
@@ -71,3 +72,14 @@ def test_a_model_without_a_plain_head_is_refused():
     model.third = nn.Linear(8, VOCAB)  # type: ignore[attr-defined]
     with pytest.raises(UnsupportedModel, match="2 layers.*--draft-head"):
         restrict_head(model, EVEN)
+
+
+def test_a_model_that_reads_its_embeddings_weights_itself_is_refused_and_left_as_it_was():
+    """As in Llama 4's code with tied embeddings: it would fail amid the first draft."""
+    model, ids = build("seed_oss"), mx.array([prompt(6, 1)])
+    model.tie_word_embeddings = True  # type: ignore[assignment]
+    del model.lm_head
+    before = model(ids)
+    with pytest.raises(UnsupportedModel, match="seed_oss computes all rows.*without --draft-head"):
+        restrict_head(model, EVEN)
+    assert mx.array_equal(model(ids), before)
