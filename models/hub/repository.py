@@ -149,9 +149,11 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
 
 def _no_weights(source: Source, *others: str) -> BadChoice:
     found = f" (it has {others[0]})" if others else ""
+    one = next((file for file in others if file.endswith(".gguf")), None)
+    by_hand = f", or download {one} yourself and name the file with --target" if one else ""
     return BadChoice(
-        f"{source} holds no model*.safetensors{found}; only safetensors weights are loaded. "
-        "Look for a conversion of it by mlx-community."
+        f"{source} holds no model*.safetensors{found}; only safetensors weights are fetched. "
+        f"Look for a conversion of it by mlx-community{by_hand}."
     )
 
 

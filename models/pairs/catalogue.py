@@ -82,8 +82,7 @@ def find(name: str) -> Pair:
     if pair := pairs.get(name.lower()):
         return pair
     if "/" in name:
-        how = f"A repository or folder is opened with: mlx-spec chat --target {quote(name)}"
-        raise UnknownPair(f"There is no pair {name}. {how}")
+        raise UnknownPair(f"There is no pair {name}. For a repository or folder: --target {quote(name)}")
     near = get_close_matches(name.lower(), pairs, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Known pairs: {', '.join(pairs)}."
     raise UnknownPair(f"There is no pair '{name}'. {hint}")

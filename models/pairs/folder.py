@@ -69,7 +69,8 @@ def check_folder(folder: Path) -> int:
         return folder.stat().st_size
     config = read_json(folder / "config.json")
     if config is None:
-        raise BadChoice(f"{folder} holds no config.json; it is not a model folder.")
+        one = next((f" Name a file in it: {file}" for file in sorted(folder.glob("*.gguf"))), "")
+        raise BadChoice(f"{folder} holds no config.json; it is not a model folder.{one}")
     check_settings(config, str(folder), os.listdir(folder))
     for name in READ_AT_LOAD if config_kind(config) in DRAFT_MODELS else ():
         check_json_file(folder / name)

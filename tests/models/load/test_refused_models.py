@@ -36,7 +36,7 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
         (
             {"model.safetensors": None, "model.Q4.gguf": b"weights"},
             {},
-            r"holds no model\*\.safetensors \(it has model\.Q4\.gguf\)",
+            r"\(it has model\.Q4\.gguf\).* or download model\.Q4\.gguf yourself and name the file",
         ),
         (
             {"model.safetensors": b""},

@@ -37,6 +37,13 @@ def test_a_whole_folder_passes_and_its_weights_are_counted(folder: Path) -> None
     assert check_folder(folder) == sum(tensor.nbytes for tensor in tensors.values())
 
 
+def test_a_folder_of_gguf_files_is_refused_with_the_name_of_one(tmp_path: Path) -> None:
+    for name in ("b.gguf", "a.gguf"):
+        (tmp_path / name).touch()
+    with pytest.raises(BadChoice, match=rf"it is not a model folder. Name a file in it: {tmp_path}/a.gguf$"):
+        check_folder(tmp_path)
+
+
 def test_every_kind_of_tensor_passes(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     for dtype in (mx.bool_, mx.uint8, mx.int16, mx.uint32, mx.float16, mx.bfloat16, mx.complex64):

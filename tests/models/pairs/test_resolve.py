@@ -94,7 +94,7 @@ def test_a_source_names_its_revision_and_a_draft_replaces_the_pair_s_own(tmp_pat
     [
         ({"name": "quen3-8b"}, "There is no pair 'quen3-8b'. Did you mean qwen3-8b"),
         ({"name": "%%%%"}, "There is no pair '%%%%'. Known pairs: builtin, "),
-        ({"name": "org/name"}, "--target org/name"),
+        ({"name": "org/name"}, "^There is no pair org/name. For a repository or folder: --target org/name$"),
         ({"name": "/my models/a"}, "There is no pair /my models/a. .* --target '/my models/a'"),
         ({"name": "qwen3-8b", "target": "org/name"}, "not both"),
         ({"draft_head": 0}, "The draft head is 0 tokens; give at least 1"),
