@@ -44,8 +44,10 @@ class ContextFull(SpecError):
         self.length, self.limit, self.hint = length, limit, hint
 
     def __str__(self) -> str:
-        what = f"The prompt is too long: {self.length} tokens > {self.limit}"
-        return f"{what}, the model's maximum context length. {self.hint}"
+        fills = self.length == self.limit
+        what = f"The prompt is too long: {self.length} tokens > {self.limit - fills}"
+        less = " less one token of an answer" if fills else ""
+        return f"{what}, the model's maximum context length{less}. {self.hint}"
 
 
 class UnsupportedModel(SpecError):

@@ -201,6 +201,8 @@ def test_a_prompt_beyond_the_context_is_refused_before_anything_is_lost(engine):
     first = text(engine, ids, max_tokens=5)
     with pytest.raises(ContextFull, match="too long: 3000 tokens > 2048, the model's maximum"):
         engine.generate(prompt(3000, 1), Options())
+    with pytest.raises(ContextFull, match="2048 tokens > 2047, the model's maximum context length less one"):
+        engine.generate(prompt(2048, 1), Options())
     assert text(engine, ids + first, max_tokens=5) == reference(engine.target.model, ids + first, 5)
     assert engine.stats([]).cached_tokens >= len(ids)
 
