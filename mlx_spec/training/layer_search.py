@@ -27,8 +27,8 @@ TRIED_ANEW = 4
 """Layers tried for each one that is left out: those whose loss was least when they were tried last."""
 WORTH = 1.1
 """A set whose gain is lower even if drafting took no time is not made smaller."""
-TIMED_AT, TIMES = 64, 5
-"""Context at which passes are timed, and how often."""
+TIMED_AT, TIMES, ROWS = 64, 5, (1, 2, 4, 8)
+"""Context at which passes are timed, how often, and over how many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,15 @@ def _alive(right: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def timed(target: Any) -> Costs:
-    """Time passes of the target over a few rows, and of its first layer."""
+    """Time passes of the target over a few rows, and of its first layer.
+
+    A pass never takes longer than one over more rows: if it did, other work delayed it, and a draft would
+    seem to gain more than its tokens.
+    """
     whole, one = Model(target), LayerSkipDrafter(target, [0]).cached
-    return Costs({rows: _seconds(whole, rows) for rows in (1, 2, 4, 8)}, _seconds(one, 1), len(target.layers))
+    seconds = [_seconds(whole, rows) for rows in ROWS]
+    least = np.minimum.accumulate(seconds[::-1])[::-1].tolist()
+    return Costs(dict(zip(ROWS, least, strict=True)), _seconds(one, 1), len(target.layers))
 
 
 def _seconds(model: Model, rows: int) -> float:

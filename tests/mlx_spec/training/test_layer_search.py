@@ -6,6 +6,7 @@ import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
+from mlx_spec.training import layer_search
 from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search
 from mlx_spec.training.study import Text
 from tests.mlx_spec.architectures import ARCHITECTURES
@@ -55,6 +56,12 @@ def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
                 seen.add(read.accepted)
             place += len(read.tokens)
     assert seen == {0, 1}
+
+
+def test_a_pass_that_was_delayed_costs_no_more_than_one_over_more_rows(monkeypatch):
+    seconds = iter([9.0, 1.0, 3.0, 2.0, 0.5])
+    monkeypatch.setattr(layer_search, "_seconds", lambda model, rows: next(seconds))
+    assert layer_search.timed(tiny_llama(0)) == Costs({1: 1.0, 2: 1.0, 4: 2.0, 8: 2.0}, 0.5, 2)
 
 
 def test_a_target_whose_layers_cannot_be_left_out_is_refused_before_anything_is_timed():
