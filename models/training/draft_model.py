@@ -73,7 +73,8 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width:
             f"--width is {width}; the target's heads are {head} wide: give a multiple, up to {whole}."
         )
     if like.num_hidden_layers >= count:
-        raise BadChoice(f"--layers is {layers}; the target has {count}: give fewer, a tenth of them or so.")
+        how = "give fewer, a tenth of them or so" if count > 1 else "no smaller model is like it; use --from"
+        raise BadChoice(f"--layers is {like.num_hidden_layers}; the target has {count}: {how}.")
     own = width // head if width < whole else heads
     shared = heads // (like.num_key_value_heads or heads)
     return replace(

@@ -152,7 +152,8 @@ def _left_out(shape: EagleShape) -> list[str]:
 def eagle_taps(target: Any) -> tuple[int, ...]:
     """A low, a middle and a high layer, as in EAGLE-3's code: the inputs of layers 2, L / 2 and L - 3."""
     layers = len(target.layers)
-    return tuple(sorted({max(0, layer) for layer in (1, layers // 2 - 1, layers - 4)}))
+    wanted = (1, layers // 2 - 1, layers - 4)
+    return tuple(sorted({min(max(0, layer), layers - 1) for layer in wanted}))
 
 
 def vocabulary(target: nn.Module) -> int:

@@ -7,6 +7,7 @@ from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.training.layer_search import NONE, TRIED_ANEW, Costs, Found, Judge, search, timed
 from mlx_spec.training.own_text import Sizes
 from mlx_spec.training.study import Text
+from models.errors import BadChoice
 from models.load.layer_skip import save_layer_skip
 from models.time_text import time_text
 from models.training.work import Pace, Report, Step, TrainRequest, Work, seconds
@@ -26,12 +27,14 @@ class LayerSearch(Work):
 
     Raises:
         UnsupportedModel: the target's layers cannot be skipped.
-        BadChoice: it cannot write chats.
+        BadChoice: it cannot write chats, or has one layer.
     """
 
     def __init__(self, shop: Workshop, request: TrainRequest):
         self._shop, self._best = shop, NONE
         self._layers = len(shop.target.layers)  # type: ignore[arg-type]
+        if self._layers < 2:
+            raise BadChoice("The target has one layer, which cannot be left out. Train another kind.")
         LayerSkipDrafter(shop.target, range(self._layers - 1))
         self._own_texts = shop.own_texts(SEED, SIZES)
         self._most = self._layers - 1 + self._layers + TRIED_ANEW * max(0, self._layers - 2)

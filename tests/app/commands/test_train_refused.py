@@ -40,6 +40,14 @@ def test_a_model_of_fewer_tokens_than_its_tokenizer_has_is_refused(tmp_path: Pat
     assert "has a token 308, and its model a vocabulary of 100." in err
 
 
+def test_a_target_of_one_layer_can_have_a_head_but_no_smaller_likeness(tmp_path: Path, run: Cli) -> None:
+    make_tokenizer(make_model(tmp_path, num_hidden_layers=1))
+    train = ["train", str(tmp_path), "--dry-run", "--kind"]
+    assert "the drafter learns" in run(*train, "eagle").out
+    assert "--layers is 1; the target has 1: no smaller model is like it" in run(*train, "model", code=2).err
+    assert "has one layer, which cannot be left out." in run(*train, "layer_skip", code=2).err
+
+
 @pytest.mark.parametrize("kind", ["eagle", "layer_skip"])
 def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
     kind: str, tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
