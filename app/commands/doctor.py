@@ -111,7 +111,12 @@ def _pairs() -> Iterator[Finding]:
         if drafters:
             yield Finding(f"drafters of {pair.name}", ", ".join(f"{k} ({f})" for k, f in drafters.items()))
         for what in trouble:
-            yield Finding(f"drafters of {pair.name}", what, "note", "Train it again, or delete the folder.")
+            yield Finding(
+                f"drafters of {pair.name}",
+                what,
+                "note",
+                "Train it again, or delete the folder if it is for no other target.",
+            )
 
 
 def _hub() -> Iterator[Finding]:
