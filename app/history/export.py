@@ -55,11 +55,11 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
     path = tree.path(chat.leaf if chat.leaf in tree else tree.end_of(None))
     parts = [f"# {one_line(chat.title)}"]
     if chat.system:
-        parts.append("## Instructions\n\n" + chat.system)
+        parts.append("## Instructions\n\n" + _closed(chat.system))
     for message in path:
         files = map(fenced, message.attachments)
         if (facts := message.facts) is None:
-            parts += ["## You", message.text.strip(), *files]
+            parts += ["## You", _closed(message.text.strip()), *files]
         else:
             speaker = one_line(facts.pair) or "Answer"
             parts += [f"## {speaker}", *_answer(message.text), *files, f"*{_numbers(facts)}*"]
@@ -72,7 +72,15 @@ def _answer(text: str) -> list[str]:
     """An answer's thought as a quotation, and its text."""
     thought, answer_at, _ = thought_of(text)
     quoted = "\n".join(f"> {line}".rstrip() for line in ("*Thought:*", "", *thought.split("\n")))
-    return [quoted if thought else "", text[answer_at:].strip()]
+    return [quoted if thought else "", _closed(text[answer_at:].strip())]
+
+
+def _closed(text: str) -> str:
+    """A text whose last code block ends with it: one that was cut off would go on in what follows."""
+    from markdown_it import MarkdownIt
+
+    last = MarkdownIt("commonmark").parse(f"{text}\n\nbehind")[-1]
+    return f"{text}\n{last.markup}" if last.type == "fence" else text
 
 
 def fenced(attachment: Attachment) -> str:
@@ -91,7 +99,9 @@ def exported(chats: Iterable[tuple[Chat, Sequence[ChatMessage]]], kind: Kind) ->
 
 def not_sent(prompts: Sequence[Unsent]) -> str:
     """Prompts that were not sent, with their files, as Markdown; empty without any."""
-    texts = [text for one in prompts for text in (one.text.strip(), *map(fenced, one.attachments)) if text]
+    texts = [
+        text for one in prompts for text in (_closed(one.text.strip()), *map(fenced, one.attachments)) if text
+    ]
     return "\n\n".join(["# Not sent", *texts]) + "\n" if texts else ""
 
 

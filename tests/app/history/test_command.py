@@ -11,9 +11,10 @@ import pytest
 
 from app.cli import main
 from app.history.database import history_file
-from app.history.export import FORMAT, as_json, as_markdown, fenced
+from app.history.export import FORMAT, as_json, as_markdown, fenced, not_sent
 from app.history.records import Attachment
 from app.history.store import History
+from app.history.unsent import Unsent
 from mlx_spec.types import Options
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
 from tests.app.read_only import read_only
@@ -80,6 +81,17 @@ def test_markdown_quotes_a_thought_before_its_answer() -> None:
         in text
     )
     assert "> *Thought:*\n>\n> Still\n\n*seed 7" in text
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~"])
+def test_code_that_was_cut_off_ends_before_what_follows_it_in_markdown(fence: str) -> None:
+    cut, whole, listed = f"{fence}py\nx = 1", f"{fence}\ny\n{fence}", f"- one\n\n  {fence}\n  z"
+    answers = [answer("a", "p", cut), answer("b", "a", whole), answer("c", "b", listed)]
+    messages = [prompt("p", cut, files=True), *answers]
+    text = as_markdown(chat("c1", leaf="c", system=cut), messages)
+    assert text.count(f"{cut}\n{fence}\n\n") == 3
+    assert f"{whole}\n\n*seed" in text and f"{listed}\n\n*seed" in text
+    assert not_sent([Unsent(cut)]) == f"# Not sent\n\n{cut}\n{fence}\n"
 
 
 def exported(**changed: object) -> dict[str, Any]:
