@@ -5,6 +5,7 @@ while an answer runs, a third sends events, and texts are tokenized on threads o
 when the other end of the pipe is gone.
 """
 
+import gc
 import os
 import queue
 import sys
@@ -160,7 +161,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
             try:
                 match request:
                     case Load(pair, at_once):
-                        session = None  # free the old pair before loading the next
+                        session = None
+                        gc.collect()  # pairs hold themselves in circles: free the old one before the next
                         session = open_pair(pair, lambda text: outbox.send(protocol.Indexing(text)))
                         outbox.send(protocol.Loaded(session.info))
                         if not session.is_tuned:
