@@ -207,7 +207,7 @@ class ChatApp(Program):
         self.runner.return_to_chat()
         if message.command.needs_value:
             self.chat.unsent_prompts.make_way()
-            self.chat.prompt.fill(f"/{message.command.name} ")
+            self.chat.prompt.begin(message.command.name)
         else:
             await self.action_command(message.command.name)
 

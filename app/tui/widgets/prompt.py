@@ -70,10 +70,18 @@ class Prompt(Vertical):
         yield self.area
 
     def fill(self, text: str, *files: Attachment) -> None:
+        """Show a whole text: it is not completed before it is changed, so that Up and Down go on from it."""
         self.area.load_text(text)
         self.area.move_cursor(self.area.document.end)
+        self._offered_for = self.area.text
+        self.menu.offer(())
         self.screen.set_focus(self.area)  # `focus()` would set it behind keys that come at once
         self.attach(*files)
+
+    def begin(self, command: str) -> None:
+        """Write a command, for its value to be typed."""
+        self.fill(f"/{command} ")
+        self._offer_commands()
 
     def stash(self) -> bool:
         """Empty the prompt; Up brings its text and files back. Return whether there were any."""
@@ -110,13 +118,15 @@ class Prompt(Vertical):
     async def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self.area.scroll_cursor_visible()  # Textual scrolled before it knew the text's new height
-        await self._offer_completions()
+        if self.area.text != self._offered_for:
+            await self._offer_completions()
 
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         await self._choose(runs=True)
 
     async def _offer_completions(self) -> None:
+        self._offered_for = text = self.area.text
         typed = self._typed_path
         if typed is None:
             self._paths = None  # files may come and go until the next `@`
@@ -125,8 +135,9 @@ class Prompt(Vertical):
         if self._paths is None:
             self._paths = []  # while they are listed
             self._paths = await asyncio.to_thread(files_below, Path.cwd())
-        # A name with characters that the prompt replaces would name no file there.
-        self.menu.offer([path for path in matching(self._paths, typed) if printable(path) == path])
+        if self._offered_for == text:
+            # A name with characters that the prompt replaces would name no file there.
+            self.menu.offer([path for path in matching(self._paths, typed) if printable(path) == path])
 
     def _offer_commands(self) -> None:
         self._offered_for = text = self.area.text
@@ -210,7 +221,7 @@ class Prompt(Vertical):
             self.area.clear()
             await self.area.wait_for(self.app.run_action(f"app.command('{choice.name}')"))
         elif choice is not None:
-            self.fill(f"/{choice.name} ")
+            self.begin(choice.name)
 
     def _complete(self, path: str) -> None:
         """Complete the typed path; after a folder, its files are offered next."""

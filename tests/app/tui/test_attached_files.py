@@ -87,6 +87,21 @@ async def test_paths_are_completed_into_folders_and_to_new_files(open_chat: Open
             await chat.until(lambda completed=completed: chat.area.text == completed, by="tab")
 
 
+async def test_up_and_down_go_on_from_a_prompt_that_ends_in_a_file_and_from_a_command(
+    open_chat: OpenChat,
+) -> None:
+    texts = ["see @notes.md", "see @notes.md again", "/notices", "see @notes.md and @my"]
+    async with open_chat() as chat:
+        for text in texts:
+            chat.app.chat.prompt.past.add(text)
+        for key, order in (("up", texts[::-1]), ("down", texts[1:])):
+            for text in order:
+                await chat.has(text, by=key)
+                await chat.pilot.pause(0)
+        await chat.press("backspace")
+        await menu_opens(chat)
+
+
 async def test_what_cannot_be_attached_is_refused_and_nothing_sent(open_chat: OpenChat, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     async with open_chat() as chat:
