@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.history.records import Attachment
@@ -49,6 +50,17 @@ def mentioned(text: str) -> list[Path]:
     """The paths named `@path` or `@"path with blanks"`; an @ before anything else is just text."""
     named = (Path(quoted) if quoted else _path(plain) for quoted, plain in _MENTION.findall(text))
     return list(dict.fromkeys(path for path in named if path is not None))
+
+
+def without(files: Sequence[Attachment], read_again: Sequence[Attachment]) -> list[Attachment]:
+    """A sent prompt's files without those that its text named, the last ones, which were read again."""
+    names, kept = [file.name for file in read_again], list[Attachment]()
+    for file in reversed(files):
+        if file.name in names:
+            names.remove(file.name)
+        else:
+            kept.insert(0, file)
+    return kept
 
 
 def dropped(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from textual.app import ComposeResult
 from textual.events import Paste
 
-from app.chat.attachments import attach, mentioned, mistyped
+from app.chat.attachments import attach, mentioned, mistyped, without
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
@@ -133,6 +133,8 @@ class ChatScreen(SelectingScreen[None]):
         for name in mistyped(text):
             self.view.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
+        if self.state.editing:
+            attached = without(attached, files)
         waiting = Unsent(text, (*attached, *(file for file in files if file not in attached)))
         self.state.ask(waiting, at_once=at_once)
 

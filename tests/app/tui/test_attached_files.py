@@ -156,6 +156,22 @@ async def test_files_of_a_prompt_or_an_edit_are_shown_sent_once_or_taken_away(op
         assert "|0 documents" in chat.answers[-1].text
 
 
+async def test_an_edited_prompt_has_the_file_that_it_names_as_it_is_now(
+    open_chat: OpenChat, folder: Path
+) -> None:
+    async with open_chat() as chat:
+        files = chat.app.chat.query_one(AttachmentList)
+        (folder / "sub" / "notes.md").write_text("beside")
+        await chat.until(lambda: len(files.files) == 1, by="/attach sub/notes.md")
+        await chat.ask("echo @notes.md ")
+        (folder / "notes.md").write_text("changed")
+        await chat.edit()
+        await chat.press("x", "enter")
+        await chat.until(lambda: chat.prompts == ["echo @notes.md x"] and bool(chat.answers))
+        sent = chat.app.state.conversation.path[0].attachments
+        assert [(file.name, file.text) for file in sent] == [("notes.md", "beside"), ("notes.md", "changed")]
+
+
 def test_paths_are_found_by_letters_in_their_order_and_generated_ones_left_out(folder: Path) -> None:
     paths = files_below(folder)
     assert paths == ["notes.md", "picture.png", "sub/my notes.txt"]
