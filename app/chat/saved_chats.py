@@ -207,7 +207,8 @@ class SavedChats:
         if verb == "save" and name:
             preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))
-            return f"Preset '{name}' is saved, without the seed."
+            instead = ", in place of the one of that name" if name in presets else ""
+            return f"Preset '{name}' is saved, without the seed{instead}."
         if verb == "delete" and name:
             if await self._ask(lambda history: history.delete_preset(name)):
                 return f"Preset '{name}' is deleted."

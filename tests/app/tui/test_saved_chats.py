@@ -219,11 +219,12 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
-async def test_a_preset_says_that_it_leaves_the_seed_of_the_chat_as_it_is(open_chat: OpenChat) -> None:
+async def test_a_preset_says_that_it_leaves_the_chats_seed_and_what_it_replaces(open_chat: OpenChat) -> None:
     async with open_chat() as opened:
         for command in ("/seed 5", "/preset save five"):
             await opened.type(command)
         await opened.noticed("Preset 'five' is saved, without the seed.")
+        await opened.noticed("without the seed, in place of the one of that name.", by="/preset save five")
         await opened.until(
             lambda: opened.notices[-1].endswith("sampling of this chat, without its seed."), by="/preset"
         )
