@@ -132,6 +132,8 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
     for name in wanted.split("+"):
         if name not in (AUTO, "none", *known):
             hint = " Documents make it: --documents FOLDER." if name == "grounded" else ""
+            if name in ("eagle", "medusa", "layer_skip"):
+                hint = f" Training makes one: mlx-spec train TARGET --kind {name}."
             if name == "model" and "foreign" in known:
                 hint = " Its draft has another tokenizer: --draft names it, and its drafter is foreign."
             raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")

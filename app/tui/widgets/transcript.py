@@ -105,6 +105,7 @@ class Transcript(VerticalScroll, can_focus=True):
             self.call_after_refresh(self._stay)
 
     def on_key(self, event: events.Key) -> None:
+        # A space would scroll in other programs; nobody begins a prompt with one.
         if event.is_printable and event.character and event.character != " ":
             self.post_message(PromptBegun(event.character))
 

@@ -63,9 +63,13 @@ def test_every_drafter_is_checked_alone_and_together_with_the_others(
     assert {row["drafter"] for row in run.json(QUICK, one_prompt, *pair.split())["rows"]} == drafters
 
 
-def test_a_drafter_that_the_pair_lacks_is_refused(tiny_pair: TinyPair, run: Cli) -> None:
-    err = run("check", *tiny_pair.arguments, "--drafter", "eagle", code=2).err
-    assert "target has no drafter eagle. It has: lookup, model." in err
+@pytest.mark.parametrize("name", ["eagle", "medusa", "layer_skip"])
+def test_a_drafter_that_the_pair_lacks_is_refused_with_how_to_make_one(
+    name: str, tiny_pair: TinyPair, run: Cli
+) -> None:
+    err = run("check", *tiny_pair.arguments, "--drafter", name, code=2).err
+    makes = f"Training makes one: mlx-spec train TARGET --kind {name}."
+    assert f"target has no drafter {name}. It has: lookup, model. {makes}" in err
 
 
 @pytest.mark.parametrize("command", ["check", "bench"])

@@ -82,7 +82,8 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
         await chat.until(lambda: link.state == "failed" and bool(chat.notices))
         assert [notice for notice in chat.notices if "Get it with: /pull absent" in notice] == chat.notices
         await chat.until(lambda: link.state == "ready" and link.pair.name == "builtin", by="/use builtin")
-        await chat.noticed("builtin has no drafter eagle. It has: lookup, model. /drafter auto chooses")
+        await chat.noticed("builtin has no drafter eagle. It has: lookup, model. Training makes one: ")
+        await chat.noticed("mlx-spec train TARGET --kind eagle. /drafter auto chooses")
         await chat.noticed("builtin is in use already.", by="/use builtin")
         link._pass_on(LoadFailed("A file is missing."))
         await chat.shows("builtin not loaded")
