@@ -18,13 +18,14 @@ def texts() -> dict[str, tuple[str, int]]:
 
 
 @pytest.fixture
-def history() -> History:
+def history():
     data_folder().mkdir(parents=True)
     history = History(history_file())
     history.save([chat()], branching())
     history.save([chat("../c2")], [prompt("p", "a prompt", chat_id="../c2")])
     history.save([], [answer("a", "p", "an answer", chat_id="../c2")])
-    return history
+    yield history
+    history.close()
 
 
 def test_every_chat_is_a_file_of_its_answers(history: History) -> None:
