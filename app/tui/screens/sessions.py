@@ -1,6 +1,7 @@
 """All saved chats: search, resume, rename, archive, delete, export."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -56,13 +57,17 @@ the chat at the message that was found."""
         # Priority, so that letters typed right after it go into the search.
         bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
         bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
-        bind("a", "archive", "Archive", "sessions.archive", "Put the chat into the archive, or take it out"),
+        ARCHIVE := bind("a", "archive(True)", "Archive", "sessions.archive",
+                        "Put the chat into the archive, or take it out"),
+        replace(ARCHIVE, action="archive(False)", description="Unarchive"),
         bind("d,delete", "delete", "Delete", "sessions.delete", "Delete the chat"),
         bind("u,ctrl+z", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
         bind("e", "export('markdown')", "Export", "sessions.export", "Write the chat as Markdown"),
         bind("J", "export('json')", "", "sessions.export_json",
              "Write the chat as JSON, which can be imported"),
-        bind("v", "show_archived", "Archived", "sessions.archived", "Show the archived chats, or the others"),
+        SHOW := bind("v", "show_archived(True)", "Archived", "sessions.archived",
+                     "Show the archived chats, or the others"),
+        replace(SHOW, action="show_archived(False)", description="Chats"),
         bind("escape", "back", "Back", "sessions.back", "Empty the search; then leave"),
     ]  # fmt: skip
 
@@ -108,16 +113,18 @@ the chat at the message that was found."""
         return action != "undo" or bool(self.app.saved.deleted)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "show_archived":
+            return not self.words and parameters[0] is not self.archived  # a search finds both
+        if action == "archive" and parameters[0] is (self.archived and not self.words):
+            return False
         if action in ("rename", "archive", "delete", "export"):
             return bool(self.rows)
-        if action == "show_archived" and self.words:  # a search finds both
-            return False
         return super().check_action(action, parameters)
 
     def action_rename(self) -> None:
         self._with_chosen(self._rename)
 
-    def action_archive(self) -> None:
+    def action_archive(self, _: bool) -> None:
         self._with_chosen(lambda row: self._do(partial(self.app.saved.archive, row.chat)))
 
     def action_delete(self) -> None:
@@ -130,9 +137,9 @@ the chat at the message that was found."""
     def action_export(self, kind: Literal["markdown", "json"]) -> None:
         self._with_chosen(lambda row: self._do(partial(self.app.saved.export, row.chat, kind)))
 
-    def action_show_archived(self) -> None:
+    def action_show_archived(self, archived: bool) -> None:
         self.show_message("")
-        self.archived = not self.archived
+        self.archived = archived
         self.load()
 
     def action_back(self) -> None:

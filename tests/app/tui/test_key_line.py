@@ -171,3 +171,15 @@ async def test_another_key_that_stops_leaves_an_edit_too(open_chat: OpenChat, tm
         await chat.type("hold")
         await chat.until(lambda: "F12 Stop" in keys_shown(chat))
         await chat.settled(by="f12")
+
+
+async def test_in_the_archive_the_keys_that_lead_into_it_lead_out_and_say_so(open_chat: OpenChat) -> None:
+    async with open_chat(size=(120, 24), asked="hello") as chat:
+        await chat.reached(SessionsScreen, by="f6")
+        await chat.until(lambda: "a Archive" in keys_shown(chat) and "v Archived" in keys_shown(chat))
+        await chat.until(
+            lambda: "a Unarchive" in keys_shown(chat) and "v Chats" in keys_shown(chat), by=("a", "v")
+        )
+        await chat.shows("'hello' is out of the archive", by="a")
+        await chat.until(lambda: "a Archive" in keys_shown(chat) and "v Archived" in keys_shown(chat), by="v")
+        assert ("a", "Put the chat into the archive, or take it out") in described_keys(chat.app)["Here"]
