@@ -221,6 +221,8 @@ class Prompt(Vertical):
             self.area.clear()
             await self.area.wait_for(self.app.run_action(f"app.command('{choice.name}')"))
         elif choice is not None:
+            if runs and self.area.text == f"/{choice.name}":
+                self.app.state.view.note(f"Write its value: {choice.usage}", "mistake")
             self.begin(choice.name)
 
     def _complete(self, path: str) -> None:

@@ -143,6 +143,16 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.has("/sweep lenght=3", by="up")
 
 
+async def test_enter_after_the_whole_name_of_a_command_says_which_value_it_needs(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.has("/rename ", by=("slash", *"ren", "enter"))  # completed: more is being typed
+        assert not chat.notices
+        chat.area.clear()
+        await chat.noticed("Write its value: /rename TITLE", by=("slash", *"rename", "enter"))
+        await chat.has("/rename ")
+        await chat.noticed("The chat is now 'X'.", by=("X", "enter"))
+
+
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.reached(CommandPalette, by="ctrl+p")
