@@ -86,7 +86,8 @@ the chat at the message that was found."""
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
-        self.load()
+        in_view = None if self.words else self.app.state.conversation.chat.id  # the best hit comes first
+        self.run_worker(self._load(in_view), exclusive=True, group="load")
 
     def on_resize(self) -> None:
         if self._shown is not None:

@@ -123,6 +123,22 @@ async def test_the_list_finds_resumes_renames_archives_deletes_and_undoes(
     assert [m["text"] for m in exported["chats"][0]["messages"]][0] == "about needles"
 
 
+async def test_the_list_starts_on_the_chat_in_view_and_a_search_on_what_it_finds_best(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, *((chat(f"c{n}", f"Title {n}", 10.0 * n), [prompt("p", "hi")]) for n in range(1, 4)))
+    async with open_chat() as opened:
+        await opened.until(lambda: opened.prompts == ["hi"], by="/resume c2")
+        screen = await open_list(opened)
+        await opened.until(lambda: screen.chosen is not None)
+        assert screen.chosen is not None and screen.chosen.chat.id == "c2"
+        await opened.press("escape")
+        await opened.type("/sessions title")
+        found = await opened.reached(SessionsScreen)
+        await opened.until(lambda: found.chosen is not None)
+        assert found.chosen is not None and found.chosen.chat.id == "c3"
+
+
 async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_d_in_one_read_deletes_once(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
