@@ -21,6 +21,13 @@ LINES_BEFORE, LINES_AFTER = 2, 5
 """Most lines of text shown around the round's own; what does not fit below is cut off."""
 
 
+class RoundList(ItemList):
+    def action_cursor_down(self) -> None:
+        """Stay on the newest round, which is followed: Textual would go on with the first."""
+        if self.highlighted != self.option_count - 1:
+            super().action_cursor_down()
+
+
 class InspectorScreen(OpenedScreen[None]):
     """Follows the newest round until the person moves to another one."""
 
@@ -60,7 +67,7 @@ Up and down walk the rounds; the text above shows the round's place in the answe
         yield Static(id="rounds-title")
         yield Static(id="rounds-text")
         yield Static(id="rounds-sentence")
-        yield ItemList(markup=False, id="rounds")
+        yield RoundList(markup=False, id="rounds")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

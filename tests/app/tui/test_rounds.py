@@ -121,6 +121,8 @@ async def test_rounds_of_a_running_answer_grow_and_arrow_keys_walk_them(open_cha
         await chat.push(InspectorScreen(lambda: [log], log))
         # The newest one is in sight below a sentence of two lines.
         await chat.shows("Round 40: model drafted", "\n   40 ")
+        await chat.press("down")
+        assert "Round 40: model drafted" in chat.screen, "it is followed, Down does not begin anew"
 
 
 async def test_earlier_rounds_are_kept_and_counted_their_tokens_in_one_column(open_chat: OpenChat) -> None:
