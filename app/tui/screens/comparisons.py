@@ -89,8 +89,9 @@ def _row(record: Record) -> Content:
     return Content.assemble(
         (f"{record.when}  ", "$text-muted"),
         (f"{best:.2f}x  ", "bold"),
+        f"{one_line(str(record.facts['pair']['name']))}  ",
         ("broken off  " if record.broken_off else "", "italic"),
-        f"{one_line(str(record.facts['pair']['name']))}  {_what(record)}",
+        _what(record),
     )
 
 

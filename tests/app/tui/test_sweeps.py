@@ -40,10 +40,11 @@ async def test_a_sweep_is_plotted_kept_listed_shown_again_exported_and_deleted(
         await chat.until(lambda: 12 <= screen.query_one(LengthPlot).size.height < 19)
         await chat.press("escape")
         for name in ("0", "9"):  # the one after it in the list, and the one before
-            store.keep(replace(record, name=name))
+            store.keep(replace(record, name=name, broken_off="left" if name == "9" else ""))
         await chat.reached(ComparisonsScreen, by="/comparisons")
         rows = chat.app.screen.query_one(OptionList)
         await chat.until(lambda: rows.option_count == 3)
+        assert len({str(row.prompt).index("scripted") for row in rows.options}) == 1, "one column"
         await chat.press("down")
         summary = chat.app.screen.query_one("#comparison-summary", Static)
         await chat.until(lambda: str(summary.content).count(" word") == 9)
