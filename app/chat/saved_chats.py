@@ -34,11 +34,12 @@ class SavedChats:
         chat: OpenChat,
         fill_in: Callable[[str], str],
         put_back_unsent: Callable[[str], Awaitable[None]],
-        exports: Path,
+        exports: Callable[[], Path],
         may_replace: Callable[[Path], Awaitable[bool]],
     ) -> None:
         """`fill_in` puts key names into a sentence; `put_back_unsent` restores a chat's unsent prompts;
-        `exports` is the folder for exports without a file name; `may_replace` asks before replacing a file.
+        `exports` finds the folder for exports without a file name; `may_replace` asks before replacing a
+        file.
         """
         self._chat = chat
         self._exports = exports
@@ -122,7 +123,7 @@ class SavedChats:
             write_text(place, exported([(chat, messages)], kind))
             return f"Written to {place.resolve()}."
 
-        place = plain_file(file) if file else self._exports
+        place = plain_file(file) if file else self._exports()
         if not file or os.path.isdir(place):
             return await asyncio.to_thread(lambda: write(free_file(place, chat, kind)))
         if file.endswith("/"):  # a path does not keep it: a file would get the folder's name
@@ -139,7 +140,7 @@ class SavedChats:
             (view.chat, list(view.tree.values())) if self._is_in_view(chat) else (chat, messages)
             for chat, messages in self._chat.history.waiting
         ]
-        file = free_file(self._exports, chats[-1][0] if chats else view.chat, "markdown")
+        file = free_file(self._exports(), chats[-1][0] if chats else view.chat, "markdown")
         try:
             write_text(file, "\n".join(filter(None, (exported(chats, "markdown"), not_sent(prompts)))))
         except AppError:

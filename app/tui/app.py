@@ -99,7 +99,7 @@ class ChatApp(Program):
         self.pulls = PullQueue(data_folder() / "downloads")
         self.saved = SavedChats(
             self.state, self.keys.fill_in, chat.unsent_prompts.put_back,
-            self.config.export_folder,
+            lambda: self.config.export_folder,
             lambda file: ask(self, f"{one_line(str(file))} is there. Replace it?", "Replace", "Keep it"),
         )  # fmt: skip
         self.runner = CommandRunner(self, chat.view, chat.prompt, chat.actions)

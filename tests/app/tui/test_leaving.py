@@ -123,7 +123,7 @@ async def test_messages_that_can_be_written_nowhere_are_left_only_after_a_second
 ) -> None:
     (tmp_path / "history.db").mkdir()
     async with open_chat(asked="hello") as opened:
-        monkeypatch.setattr(opened.app.saved, "_exports", tmp_path / "gone")
+        monkeypatch.setattr(opened.app.saved, "_exports", lambda: tmp_path / "gone")
         for answer in ("n", "y"):
             await opened.shows("2 messages could not be saved in", by="ctrl+q")
             await opened.shows("messages?", by="y")  # one word: a long folder wraps "Leave without the"

@@ -188,6 +188,16 @@ async def test_a_chat_deleted_as_the_list_is_left_comes_back_with_undo(
         await opened.noticed("'One' is back.", by="/undo")
 
 
+async def test_a_folder_for_downloads_that_is_made_meanwhile_gets_the_exports(
+    open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "Downloads"
+    monkeypatch.setattr("app.settings.config.user_downloads_path", lambda: folder)
+    async with open_chat(asked="hello") as opened:
+        folder.mkdir()
+        await opened.until((folder / "hello.md").exists, by="/export")
+
+
 async def test_a_list_counts_nothing_before_it_has_read_the_chats_and_can_be_closed_before(
     open_chat: OpenChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
