@@ -74,7 +74,7 @@ the prompt. Up from the first line brings earlier prompts back."""
             event.prevent_default()
 
     async def action_submit(self, at_once: bool = False) -> None:
-        text = self.text
+        text = self.text.rstrip("\n")  # a pasted line has its end with it
         if text.strip():
             self.clear()
             await self.wait_for(self.app.submit(text, at_once=at_once))

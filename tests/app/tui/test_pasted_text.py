@@ -30,11 +30,21 @@ async def test_a_long_paste_goes_along_or_alone_and_backspace_drops_it(open_chat
         assert not chat.app.chat.prompt.attachments and not chat.area.text
         await paste(chat, LONG)
         await chat.answered(2, by="enter")
-        assert chat.prompts == ["echo", LONG]
+        assert chat.prompts == ["echo", LONG.rstrip()]
         await chat.stream()
         await paste(chat, LONG)
         await chat.settled(by="ctrl+b")
-        assert chat.prompts == ["echo", LONG, "slow", LONG]
+        assert chat.prompts == ["echo", LONG.rstrip(), "slow", LONG.rstrip()]
+
+
+async def test_a_pasted_line_is_sent_without_its_end_and_what_is_pasted_after_it_begins_a_line(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        for line in ("echo one\n", "two\n"):
+            await paste(chat, line)
+        await chat.answered(1, by="enter")
+        assert chat.prompts == ["echo one\ntwo"]
 
 
 async def test_long_pastes_open_by_key_or_click_short_ones_become_the_prompt(open_chat: OpenChat) -> None:
