@@ -58,8 +58,9 @@ class Comparison:
 
     @property
     def won(self) -> bool:
-        """Drafting was faster in every repeat, and drafted tokens were accepted."""
-        return self.ratio_spread[0] > 1 and self.ratio > 1 + NOTICEABLE and self.accepted_per_round > 0
+        """Drafting was faster in every repeat, and accepted tokens explain a noticeable gain: it is at most
+        their number per round."""
+        return min(self.ratio - 1, self.accepted_per_round) > NOTICEABLE and self.ratio_spread[0] > 1
 
     @property
     def spread(self) -> str:
@@ -85,6 +86,8 @@ class Comparison:
             text = f"no gain, {text}"
         elif not self.accepted_per_round:
             text = f"no gain, {text}, but no drafted token was accepted"
+        elif self.accepted_per_round <= NOTICEABLE:
+            text = f"no gain, {text}, but next to nothing was drafted and accepted"
         else:
             text = f"no sure gain, {text}"
         return f"{text} ({self.spread})"

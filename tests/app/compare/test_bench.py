@@ -52,6 +52,14 @@ def test_a_gain_is_one_in_every_repeat_and_by_drafting(
     assert (result.won, result.lost, result.verdict) == (won, lost, words)
 
 
+def test_a_faster_run_is_no_gain_if_too_few_tokens_were_accepted_to_make_it_one() -> None:
+    one = measured([100, 100], [116, 118], accepted=1)
+    drafted = tuple(replace(run, rounds=100) for run in one.drafted)
+    found = compare([replace(one, drafted=drafted)])
+    words = "no gain, 1.17 times as fast, but next to nothing was drafted and accepted"
+    assert not found.won and found.verdict == f"{words} (1.16 to 1.18 over 2 repeats)"
+
+
 def test_the_overall_ratio_is_the_geometric_mean_of_the_prompts_that_were_timed() -> None:
     results = [measured([100], [200], "a"), measured([10], [5], "b"), measured([0], [0], "b")]
     overall = compare(results)
