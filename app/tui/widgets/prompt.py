@@ -178,8 +178,8 @@ class Prompt(Vertical):
             self._walk(-1)
         elif key == "down" and self.area.row == self.area.wrapped_document.height - 1:
             self._walk(1)
-        else:
-            return False
+        else:  # among the messages, letters typed behind a Tab that completes nothing would do things
+            return key == "tab" and self.area.text.startswith("/")
         return True
 
     async def _moves_in_menu(self, key: str) -> bool:

@@ -153,6 +153,13 @@ async def test_enter_after_the_whole_name_of_a_command_says_which_value_it_needs
         await chat.noticed("The chat is now 'X'.", by=("X", "enter"))
 
 
+async def test_tab_behind_a_value_that_it_cannot_complete_stays_in_the_prompt(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.has("/preset short", by=("slash", *"preset sho", "tab", *"rt"))
+        chat.area.clear()
+        await chat.until(lambda: chat.app.chat.transcript.has_focus, by=(*"short", "tab"))
+
+
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.reached(CommandPalette, by="ctrl+p")
