@@ -22,9 +22,11 @@ class PastPrompts:
         self._draft = Unsent("")
 
     def begin(self, texts: Iterable[str]) -> None:
-        """Put the texts of earlier runs before those of this one."""
-        self._texts = [*(text for text in texts if text not in self._texts), *self._texts]
-        self._to_end()
+        """Put the texts of earlier runs before those of this one; the shown one stays."""
+        before = [text for text in texts if text not in self._texts]
+        self._texts = [*before, *self._texts]
+        self._place += len(before)
+        self._edits = {place + len(before): text for place, text in self._edits.items()}
 
     def add(self, text: str, files: tuple[Attachment, ...] | None = None) -> None:
         if self._place < len(self._texts):

@@ -244,3 +244,15 @@ def test_what_was_being_written_is_behind_the_recalled_prompt_that_was_sent_in_i
     past.add("one")  # the files were sent with it
     assert past.earlier(Unsent("")) == Unsent("one")
     assert past.earlier(Unsent("one")) == Unsent("half written")
+
+
+def test_prompts_of_earlier_runs_that_are_read_late_leave_the_recalled_one_where_it_is() -> None:
+    past = PastPrompts()
+    for text in ("two", "three"):
+        past.add(text)
+    assert past.earlier(Unsent("")) == Unsent("three")
+    assert past.earlier(Unsent("changed")) == Unsent("two")
+    past.begin(["one"])
+    assert past.earlier(Unsent("two")) == Unsent("one")
+    assert past.later(Unsent("one")) == Unsent("two")
+    assert past.later(Unsent("two")) == Unsent("changed")
