@@ -1,6 +1,7 @@
 """The routes, and the endpoints that send no request to the engine."""
 
 from collections.abc import Callable, Collection
+from datetime import UTC, datetime
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -57,7 +58,10 @@ async def health(request: Request) -> Response:
 
 
 async def models(request: Request) -> Response:
-    return JSONResponse({"object": "list", "data": [_model(service(request))]})
+    """The one model, as a page of Anthropic's API too."""
+    listed = _model(service(request))
+    page = {"has_more": False, "first_id": listed["id"], "last_id": listed["id"]}
+    return JSONResponse({"object": "list", "data": [listed], **page})
 
 
 async def model(request: Request) -> Response:
@@ -73,13 +77,20 @@ async def metrics(request: Request) -> Response:
 
 
 def _model(served: Service) -> dict[str, object]:
+    """The fields of OpenAI's API, then those of Anthropic's, then ours."""
     info = served.link.info
+    context = info.context_limit if info else None
     return {
         "id": served.name,
         "object": "model",
         "created": served.began,
         "owned_by": "mlx-spec",
-        "context_length": info.context_limit if info else None,
+        "type": "model",
+        "display_name": served.name,
+        "created_at": datetime.fromtimestamp(served.began, UTC).isoformat(),
+        "lifecycle": "active",
+        "max_input_tokens": context,
+        "context_length": context,
         "drafters": list(info.drafters) if info else [],
     }
 

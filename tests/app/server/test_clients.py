@@ -81,8 +81,9 @@ def test_openais_client_gets_the_same_text_from_every_endpoint(tiny_server: Runn
 
 def test_answers_have_each_field_that_the_clients_models_require(tiny_server: RunningServer) -> None:
     """The clients read an answer without looking for what is missing."""
-    from anthropic.types import Message
-    from openai.types import Completion
+    from anthropic.pagination import SyncPage
+    from anthropic.types import Message, ModelInfo
+    from openai.types import Completion, Model
     from openai.types.chat import ChatCompletion
     from openai.types.responses import Response
 
@@ -94,6 +95,10 @@ def test_answers_have_each_field_that_the_clients_models_require(tiny_server: Ru
     ]
     for model, path, body in asked:
         model.model_validate(tiny_server.ask(f"/v1/{path}", {**body, "max_tokens": 8}).json)
+    page = SyncPage[ModelInfo].model_validate(tiny_server.ask("/v1/models").json)
+    assert (page.has_more, page.first_id, page.last_id) == (False, "target", "target")
+    for kind in (ModelInfo, Model):
+        kind.model_validate(tiny_server.ask("/v1/models/target").json)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
