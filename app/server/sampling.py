@@ -4,7 +4,7 @@ import secrets
 from dataclasses import fields, replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
 from app.server.body import Body, read_body
@@ -17,8 +17,16 @@ MOST_TOKENS = 2**20
 """`max_tokens` if a request sets none: the context ends the answer sooner."""
 MOST_STOPS = 16
 LONGEST_STOP = 1000
+PENALTIES = AliasChoices("repetition_penalty", "repeat_penalty")
+"""vLLM's name of it, and that of llama.cpp, LM Studio and Ollama."""
 
-Tokens = Annotated[int, Field(ge=1)]
+
+def minus_one_is(meaning: int | None) -> BeforeValidator:
+    """-1 stands for no limit, no filter or no seed, as in llama.cpp, LM Studio and vLLM."""
+    return BeforeValidator(lambda value: meaning if value == -1 else value)
+
+
+Tokens = Annotated[int, Field(ge=1), minus_one_is(MOST_TOKENS)]
 Stop = Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)]
 Stops = Stop | Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None
 
@@ -39,10 +47,10 @@ class Sampling(Body):
     model: str | None = None
     temperature: float | None = None
     top_p: float | None = None
-    top_k: int | None = None
+    top_k: Annotated[int | None, minus_one_is(0)] = None
     min_p: float | None = None
-    repetition_penalty: float | None = None
-    seed: int | None = None
+    repetition_penalty: Annotated[float | None, Field(validation_alias=PENALTIES)] = None
+    seed: Annotated[int | None, minus_one_is(None)] = None
     stream: bool | None = None
     draft: Draft | None = None
 

@@ -46,6 +46,15 @@ def test_a_request_overrides_the_options_that_it_names_and_has_a_seed_of_its_own
     assert {replace(each, seed=0) for each in bare} == {replace(defaults, max_tokens=10**30)}
 
 
+def test_minus_one_is_no_limit_no_filter_and_no_seed_as_other_servers_read_it() -> None:
+    asked = CompletionRequest.model_validate(
+        {"prompt": "x", "max_tokens": -1, "top_k": -1, "seed": -1, "repeat_penalty": 1.1}
+    )
+    options = asked.options(Options(top_k=40), asked.max_tokens)
+    assert asked.seed is None
+    assert (options.max_tokens, options.top_k, options.repetition_penalty) == (MOST_TOKENS, 0, 1.1)
+
+
 def test_a_conversation_is_the_same_to_the_template_in_each_api() -> None:
     call = called("c1", "weather", {"city": "Rom"})
     wanted = [
