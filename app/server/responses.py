@@ -77,6 +77,7 @@ class ResponsesRequest(Sampling):
     background: Annotated[Any, only(False)] = None
     top_logprobs: Annotated[Any, only(0)] = None
     include: Annotated[list[str], AfterValidator(_without_logprobs)] | None = None
+    metadata: dict[str, Any] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -106,7 +107,14 @@ async def responses(request: Request) -> Response:
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
     asks = [Answer(0, body.messages, options, tools=described(tools), parts=True, whole=True)]
-    writer = ResponsesWriter(served.name, sealed=SEALED in (body.include or ()))
+    asked = {
+        **body.model_dump(include={"instructions", "max_output_tokens", "metadata"}),
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "tool_choice": body.tool_choice or "auto",
+        "tools": [tool.model_dump() for tool in tools],
+    }
+    writer = ResponsesWriter(served.name, asked, sealed=SEALED in (body.include or ()))
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))
 
 
@@ -129,16 +137,20 @@ def _unsealed(sealed: str | None) -> str:
 
 
 class ResponsesWriter:
-    """`sealed`: the thought is repeated in the field that clients send back."""
+    """
+    Args:
+        asked: fields of the request, which the response repeats.
+        sealed: the thought is repeated in the field that clients send back.
+    """
 
-    def __init__(self, model: str, *, sealed: bool) -> None:
+    def __init__(self, model: str, asked: dict[str, Any], *, sealed: bool) -> None:
         self._sealed = sealed
         self._output: list[dict[str, Any]] = []
         """The last item is being written while its status is `in_progress`."""
         self._response: dict[str, Any] = {
             "id": new_id("resp_"), "object": "response", "created_at": now(), "model": model,
             "status": "in_progress", "error": None, "incomplete_details": None, "output": self._output,
-            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": None,
+            "parallel_tool_calls": True, "usage": None, **asked,
         }  # fmt: skip
         self._sequence = -1
 

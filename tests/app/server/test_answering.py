@@ -87,7 +87,7 @@ def test_an_answer_without_text_has_its_calls_as_named_or_an_empty_text(calls: t
     writers = (
         ChatWriter("m", False, 1),
         MessagesWriter("m", shows_thought=True),
-        ResponsesWriter("m", sealed=False),
+        ResponsesWriter("m", {}, sealed=False),
     )
     for writer in writers:
         asyncio.run(streamed([ended], 0, writer))

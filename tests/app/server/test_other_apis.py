@@ -193,6 +193,18 @@ def test_calls_are_items_and_the_tools_of_others_are_not_shown(scripted_server: 
     assert done == [call["arguments"] for call in whole["output"][1:]]
 
 
+def test_a_response_repeats_what_was_asked_for(scripted_server: RunningServer) -> None:
+    function = {"type": "function", "name": "weather", "description": "Of today.", "parameters": {}}
+    asked = {
+        "instructions": "be brief", "max_output_tokens": 5, "metadata": {"for": "a test"},
+        "temperature": 0.5, "top_p": 0.9, "tool_choice": "auto", "tools": [function],
+    }  # fmt: skip
+    whole = scripted_server.ask(RESPONSES, {"input": "hello", **asked}).json
+    assert {name: whole[name] for name in asked} == asked
+    bare = scripted_server.ask(RESPONSES, {"input": "hello"}).json
+    assert (bare["temperature"], bare["tool_choice"], bare["tools"]) == (0, "auto", [])
+
+
 def test_a_text_that_was_cut_off_is_an_incomplete_item(scripted_server: RunningServer) -> None:
     tools = [{"type": "function", "name": "weather"}]
     for said, given, status in (("x", 2, "incomplete"), ("x", 99, "completed"), ("call", 2, "completed")):
