@@ -31,7 +31,9 @@ def plain_file(path: str) -> Path:
 
 
 def check_place(option: str, file: Path) -> None:
-    """Refuse, before any work, a file that cannot be written."""
+    """Refuse, before any work, a file that cannot be written, and `-`, which elsewhere is stdout."""
+    if str(file) == "-":
+        raise BadInput(f"{option} is -, which does not mean stdout here. Name a file.")
     old, place = os.path.exists(file), Path(os.path.realpath(file))
     for folder in (file.absolute().parent, place.parent):  # that of the link, and of what it points to
         if not os.path.isdir(folder):

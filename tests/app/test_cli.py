@@ -52,6 +52,7 @@ from tests.app.run_command import Cli
         ("history import /", "/"),
         ("history export all --output /no/such/folder/x", "there is no folder /no/such/folder."),
         ("history export all --output /", "that is a folder"),
+        ("history export all --output -", "--output is -, which does not mean stdout here. Name a file."),
         ("generate builtin --target x/y --draft none --prompt x", "--target"),
         ("generate --target /no/such/folder --draft none --prompt x", "/no/such/folder"),
         ("bench --repeats 0", "--repeats is 0; it must be at least 1."),

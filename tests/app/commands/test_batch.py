@@ -269,15 +269,17 @@ def test_a_default_drafter_that_the_pair_does_not_have_ends_the_command_and_refu
     ("requests", "out", "pair", "why"),
     [
         (1, "out.jsonl", "nopair", "no pair 'nopair'"),
-        (1, "no/out.jsonl", "builtin", "OUT {}/no/out.jsonl: there is no"),
+        (1, "no/out.jsonl", "builtin", "OUT no/out.jsonl: there is no"),
         (0, "out.jsonl", "builtin", "holds no requests"),
+        (1, "-", "builtin", "OUT is -, which does not mean stdout here. Name a file."),
     ],
 )
 def test_requests_a_pair_or_a_place_that_are_not_there_are_named_before_a_file_is_made(
-    requests: int, out: str, pair: str, why: str, tmp_path: Path, run: Cli
+    requests: int, out: str, pair: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     given = write(tmp_path / "in.jsonl", [request(1, "hello")] * requests)
-    err = run("batch", given, tmp_path / out, pair, code=2).err
+    monkeypatch.chdir(tmp_path)
+    err = run("batch", given, out, pair, code=2).err
     assert why.format(tmp_path) in err and not (tmp_path / out).exists()
 
 
