@@ -261,17 +261,17 @@ def _follow(spec: PairSpec) -> int:
 def tuned_pair(
     spec: PairSpec, options: Options, check: Callable[["LoadedPair"], object] = lambda pair: None
 ) -> Iterator["LoadedPair"]:
-    """`loaded_pair`, calibrated if the draft length is adaptive and `check` raises nothing; saves on exit
-    what that learned."""
+    """`loaded_pair`, after `check` calibrated if the draft length is adaptive; saves on exit what that
+    learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
-    check(pair)
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return
     from app.engine import drafting_state
 
     if not drafting_state.restore(pair):
+        check(pair)
         measured(pair)
     try:
         yield pair

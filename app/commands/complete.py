@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.commands.generate import exit_code, print_answer
+from app.commands.generate import exit_code, first_event, print_answer
 from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
@@ -65,9 +65,9 @@ def command(
         raise BadInput("There is no text to complete. Give --file FILE, or pipe the text in.")
     gap = _gap(read_prompt(None, file), at)
     documents = tuple(read_text(each) for each in open_file or ())
-    with args.tuned_pair(spec, options) as loaded:
-        asked = gap if gap.after else gap.before
-        request = Answer(0, asked, options, documents=documents, stop_texts=stops)
+    asked = gap if gap.after else gap.before
+    request = Answer(0, asked, options, documents=documents, stop_texts=stops)
+    with args.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
         ended, *_ = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
     return exit_code(ended, spec, json=json)
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from app.commands import arguments as args
 from app.engine.chat_prompt import Message
-from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnsDropped, text_of
+from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent, TurnsDropped, text_of
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.shell import exit_codes
@@ -22,6 +22,9 @@ from app.shell.prompt_source import read_prompt
 from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.pair import PairSpec
+
+if TYPE_CHECKING:
+    from models.load.engine import LoadedPair
 
 EXAMPLE = """\b
 Examples:
@@ -53,13 +56,18 @@ def command(
             raise
         raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.") from None
     text = read_prompt(prompt, prompt_file)
-    with args.tuned_pair(spec, options) as loaded:
-        asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
-        request = Answer(0, asked, options, stop_texts=stops, parts=not raw)
+    asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
+    request = Answer(0, asked, options, stop_texts=stops, parts=not raw)
+    with args.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
         ended, said, thought = print_answer(Session(loaded), request, quiet=json)
     if not json:
         talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))
     return exit_code(ended, spec, json=json, text=said, thought=thought)
+
+
+def first_event(pair: "LoadedPair", request: Answer) -> TurnEvent:
+    """What an answer begins with, before a pass of the model; raises what a refused one raises."""
+    return next(filter(None, Session(pair).answer(request)))
 
 
 class Printed(NamedTuple):

@@ -84,6 +84,21 @@ def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
     assert out == "" and why in err
 
 
+@pytest.mark.parametrize(("command", "given"), [("generate", "--prompt-file"), ("complete", "--file")])
+def test_a_prompt_longer_than_the_context_is_refused_before_the_machine_is_measured(
+    command: str,
+    given: str,
+    tiny_pair: TinyPair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Cli,
+) -> None:
+    (file := tmp_path / "long.txt").write_text("word " * 2000)
+    monkeypatch.setattr(args, "measured", lambda pair: pytest.fail("it was measured"))
+    monkeypatch.setattr("app.engine.drafting_state.restore", lambda pair: False)
+    assert "4096" in run(command, *tiny_pair.arguments, given, file, code=2).err
+
+
 def test_a_target_alone_answers_and_a_draft_that_should_fit_it_is_named(
     tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
