@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import httpx2
 
@@ -22,6 +22,8 @@ from models.time_text import time_text
 
 AHEAD = 2
 """Requests in flight per answer that the engine writes, so that the next one waits in its queue."""
+LOOK_SECONDS = 0.05
+"""How often it looks whether the pair is loaded."""
 AGAIN_SECONDS = 0.5
 """Delay before a request is repeated that found the queue full; requests for several answers fill it."""
 JSON = {"content-type": "application/json"}
@@ -38,7 +40,8 @@ class Outcome:
     """Requests whose answer is an error."""
     failed: int = 0
     """Requests that failed on the server's side."""
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = 0.0
+    """When the pair was loaded."""
 
     @property
     def text(self) -> str:
@@ -91,6 +94,10 @@ async def answer_all(
         # A defect of the server fails one request: the response says so, and the rest goes on.
         transport, url = httpx2.ASGITransport(app=app, raise_app_exceptions=False), "http://localhost"
         async with httpx2.AsyncClient(transport=transport, base_url=url, timeout=None) as client:
+            line.show(f"Loading {pair.name} ...")
+            while served.link.state == "loading":
+                await asyncio.sleep(LOOK_SECONDS)
+            outcome.begun = time.monotonic()
             line.show(outcome.text)
             await asyncio.gather(*(answer_some() for _ in range(at_once * AHEAD)))
     return outcome
