@@ -4,14 +4,14 @@ import secrets
 from dataclasses import fields, replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
 from app.server.body import Body, read_body
 from app.server.problem import Problem
 from app.server.service import Service, service
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import Options
+from mlx_spec.types import LEAST, Options
 
 MOST_TOKENS = 2**20
 """`max_tokens` if a request sets none: the context ends the answer sooner."""
@@ -24,6 +24,11 @@ PENALTIES = AliasChoices("repetition_penalty", "repeat_penalty")
 def minus_one_is(meaning: int | None) -> BeforeValidator:
     """-1 stands for no limit, no filter or no seed, as in llama.cpp, LM Studio and vLLM."""
     return BeforeValidator(lambda value: meaning if value == -1 else value)
+
+
+def _not_tiny(value: float | None) -> float | None:
+    """OpenAI's API takes numbers that are too small to compute with."""
+    return LEAST if value is not None and 0 <= value < LEAST else value
 
 
 Tokens = Annotated[int, Field(ge=1), minus_one_is(MOST_TOKENS)]
@@ -45,8 +50,8 @@ class Sampling(Body):
     """Fields with the same meaning in all APIs."""
 
     model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: Annotated[float | None, AfterValidator(lambda value: value and _not_tiny(value))] = None
+    top_p: Annotated[float | None, AfterValidator(_not_tiny)] = None
     top_k: Annotated[int | None, minus_one_is(0)] = None
     min_p: float | None = None
     repetition_penalty: Annotated[float | None, Field(validation_alias=PENALTIES)] = None

@@ -55,6 +55,13 @@ def test_minus_one_is_no_limit_no_filter_and_no_seed_as_other_servers_read_it() 
     assert (options.max_tokens, options.top_k, options.repetition_penalty) == (MOST_TOKENS, 0, 1.1)
 
 
+@pytest.mark.parametrize(("given", "used"), [(0, 0), (1e-8, 0.0001), (0.5, 0.5)])
+def test_a_temperature_that_is_too_small_to_compute_with_is_the_smallest(given: float, used: float) -> None:
+    """Programs that test models send 1e-8, and a top_p of 0."""
+    options = Sampling(temperature=given, top_p=given).options(Options(), None)
+    assert (options.temperature, options.top_p) == (used, used or 0.0001)
+
+
 def test_a_conversation_is_the_same_to_the_template_in_each_api() -> None:
     call = called("c1", "weather", {"city": "Rom"})
     wanted = [
