@@ -184,7 +184,7 @@ SCHEMA: dict[str, Key] = {
         "pair",
     ),
     "theme": Key("mlx-spec", "The colours: mlx-spec, mlx-spec-light or another of /theme", _text),
-    "exports": Key(AUTO, "The folder for exported chats and comparisons; auto is that of downloads", _folder),
+    "exports": Key(AUTO, "Where exports go; auto is the downloads folder if there is one", _folder),
     "marks": Key(False, "Mark in the answers which tokens were drafted and accepted", _switch),
     **{setting.key: _option_key(setting) for setting in OPTION_SETTINGS},
     "drafting.documents": Key(
