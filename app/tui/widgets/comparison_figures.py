@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import cycle
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from textual.containers import VerticalScroll
@@ -46,17 +47,14 @@ class FittedTable(Static):
     """A table, in its narrow form if the full one does not fit."""
 
     def __init__(self, draw: Callable[[bool], Table]) -> None:
-        super().__init__()
-        self._draw_table = draw
-        self._narrow: bool | None = None
+        super().__init__(_Fitted(draw))
 
-    def on_resize(self) -> None:
-        # After the layout: a height that changes during it goes unnoticed.
-        self.call_after_refresh(self._fit)
 
-    def _fit(self) -> None:
-        console, room = self.app.console, self.size.width
-        narrow = Measurement.get(console, console.options, self._draw_table(False)).maximum > room
-        if narrow is not self._narrow:
-            self._narrow = narrow
-            self.update(self._draw_table(narrow))
+class _Fitted:
+    def __init__(self, draw: Callable[[bool], Table]) -> None:
+        self._draw = draw
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        full = self._draw(False)
+        fits = Measurement.get(console, console.options, full).maximum <= options.max_width
+        yield full if fits else self._draw(True)

@@ -78,6 +78,16 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
         assert len(chat.prompts) == 1
 
 
+async def test_figures_are_shown_after_the_texts_were_scrolled(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12), asked="hello") as chat:
+        screen, _ = await compared(chat)
+        pane = screen.query_one("#plain", ComparePane)
+        await chat.until(lambda: pane.max_scroll_y > 0 and pane.scroll_y == 0)
+        before = chat.screen
+        await chat.until(lambda: pane.scroll_y > 0 and chat.screen != before, by="pagedown")
+        await chat.shows("setting tok/s ratio", by="v")
+
+
 async def test_a_comparison_needs_and_frees_the_engine_and_explains_differences(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.stream()
