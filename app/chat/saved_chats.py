@@ -60,7 +60,7 @@ class SavedChats:
 
     def current(self) -> Chat:
         if not len(self._chat.conversation.tree):
-            raise BadInput("This chat is empty yet.")
+            raise BadInput("This chat is still empty.")
         return self._chat.conversation.chat
 
     def kept(self) -> Chat:
