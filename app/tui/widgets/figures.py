@@ -61,11 +61,9 @@ def stored_line(message: ChatMessage) -> str:
     facts = message.facts
     if facts is None:
         return ""
-    if facts.finish is None:
-        return f"not finished{SEPARATOR}{CONTINUES}"
     stopped_again = facts.finish == "cancelled" and message.text and facts.stats and not facts.stats.tokens
-    if facts.stats is None or facts.finish == "failed" or stopped_again:
-        return f"incomplete{SEPARATOR}{CONTINUES}"
+    if facts.finish in (None, "failed") or facts.stats is None or stopped_again:
+        return f"not finished{SEPARATOR}{CONTINUES}"
     line = stats_line(facts.stats, facts.finish, facts.options.max_tokens)
     return line if facts.covers_all else f"{line}{SEPARATOR}of the continuation only"
 

@@ -98,7 +98,7 @@ async def test_what_a_pair_with_a_smaller_context_did_not_read_is_in_the_estimat
         await chat.shows("context ~1014/4096", by="/resume last")
 
 
-async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_text_incomplete(
+async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_text_unfinished(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
@@ -107,4 +107,4 @@ async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_
         await chat.until(lambda: bool(chat.answers), by="/resume last")
         await chat.shows("reading", by="/continue")
         await chat.settled(by="escape")
-        assert chat.answers[0].stats == "incomplete · /continue goes on while it is last"
+        assert chat.answers[0].stats == "not finished · /continue goes on while it is last"

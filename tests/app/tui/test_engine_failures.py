@@ -53,7 +53,7 @@ async def test_an_answer_that_its_server_ends_is_not_said_to_be_stopped_by_the_p
         assert chat.app.state.running is not None
         chat.app.link.cancel(chat.app.state.running.id)
         await chat.noticed("The server ended this answer. What was written so far is kept.")
-        await chat.shows("incomplete · /continue goes on")
+        await chat.shows("not finished · /continue goes on")
         assert "stopped by you" not in chat.screen
 
 
