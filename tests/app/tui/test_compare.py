@@ -1,5 +1,6 @@
 """The comparison screen on a scripted engine: plain rounds take 20 ms there, drafted ones 10 ms."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ async def test_the_texts_are_whole_again_at_a_width_that_the_terminal_had_before
         for width in (120, 80, 120, 80):
             await chat.pilot.resize_terminal(width, 24)
             await chat.until(lambda: (chat.screen == before) is (chat.app.size.width == 80))
+
+
+async def test_a_prompt_above_the_texts_that_is_too_long_for_its_line_ends_in_dots(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(120, 40), asked="hello " * 40) as chat:
+        await chat.reached(CompareScreen, by="f5")
+        for height in (40, 12):
+            await chat.pilot.resize_terminal(120, height)
+            await chat.until(lambda: re.search(r"Compare .* hello hello .*…", chat.screen) is not None)
 
 
 async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open_chat: OpenChat) -> None:
