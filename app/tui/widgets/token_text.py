@@ -50,4 +50,4 @@ def round_sentence(played: DraftRound) -> str:
 def _right(played: DraftRound) -> str:
     if played.accepted == len(played.drafted):
         return "all right" if played.accepted > 1 else "right"
-    return f"the first {played.accepted} right" if played.accepted else "none right"
+    return f"{played.accepted or 'none'} right"

@@ -41,11 +41,11 @@ async def inspect(chat: Chat) -> InspectorScreen:
 def test_a_round_shows_what_was_accepted_rejected_and_written_instead() -> None:
     assert round_text(drafted(1)).plain == "·a ✗↵ ✗␛[2J → !"
     sentence = round_sentence(drafted(1))
-    assert "drafted 3 tokens, the first 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
+    assert "drafted 3 tokens, 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
     assert "all right; then the target wrote ‘!’" in round_sentence(drafted(3))
     assert "none right" in round_sentence(drafted(0))
     tree = replace(drafted(2), tree_depth=2)
-    assert "drafted a tree of 3, 2 deep, the first 2 right; then the target wrote ‘!’" in round_sentence(tree)
+    assert "drafted a tree of 3, 2 deep, 2 right; then the target wrote ‘!’" in round_sentence(tree)
     assert "none right; then the target wrote ‘!’" in round_sentence(replace(tree, accepted=0))
     assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."
 
