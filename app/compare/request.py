@@ -96,7 +96,7 @@ def _questions(text: str, conversation: Conversation) -> list[Question]:
         return [Question.of(prompt, *before) for prompt in prompts]
     asked = conversation.last
     if asked is None:
-        raise BadInput("There is no prompt to compare yet. Send one first, or give a set: /compare all")
+        raise BadInput("There is no prompt yet. Send one, or give a set: /compare all, /sweep prompts=all")
     files = ", ".join(file.name for file in asked.attachments)
     prompt = BenchPrompt("last", "chat", f"{asked.text} (with {files})" if files else asked.text)
     messages, documents = conversation.messages(asked), conversation.documents(asked)

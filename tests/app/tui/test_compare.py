@@ -56,7 +56,7 @@ async def test_a_prompt_above_the_texts_that_is_too_long_for_its_line_ends_in_do
 
 async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open_chat: OpenChat) -> None:
     async with open_chat(size=(120, 24)) as chat:
-        await chat.noticed("no prompt to compare", by="f5")
+        await chat.noticed("no prompt yet", "/compare all, /sweep prompts=all", by="f5")
         answer = await chat.ask("think")
         screen, record = await compared(chat)
         assert record.repeats == 3
