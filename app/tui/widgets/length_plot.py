@@ -33,7 +33,7 @@ class LengthPlot(PlotWidget, can_focus=False):
 
     def on_mount(self) -> None:
         # The plot widget clears itself when it is mounted, after this.
-        self.call_after_refresh(self._draw)
+        self.call_next(self._draw)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
 
     def on_show(self) -> None:

@@ -106,6 +106,23 @@ async def test_figures_that_are_laid_out_late_still_offer_the_key_that_scrolls_t
         await chat.until(lambda: "PgDn Scroll" in keys_shown(chat))
 
 
+@pytest.mark.drawn
+async def test_a_plot_is_never_drawn_without_its_lines(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, render = list[int](), LengthPlot.render
+
+    def seen(plot: LengthPlot) -> object:
+        drawn.append(len(plot._datasets))
+        return render(plot)
+
+    monkeypatch.setattr(LengthPlot, "render", seen)
+    async with open_chat(size=(80, 48), asked="hello") as chat:
+        await compared(chat, "/sweep length=0-2 repeats=1")
+        await chat.shows("draft length (0: plain)")
+        assert all(drawn)
+
+
 def test_a_plot_whose_parts_are_removed_as_its_screen_is_left_is_not_drawn() -> None:
     LengthPlot([], {})._draw()
 
