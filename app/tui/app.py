@@ -63,6 +63,7 @@ class ChatApp(Program):
         bind("f1", "help", "Help", "app.help", "Keys and commands", priority=True),
         bind("f2,ctrl+o", "command('pairs')", "Pairs", "app.pairs", "Choose or download a pair of models"),
         bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
+        bind("ctrl+p", "command_palette", "Commands", "app.commands", "Find a command", priority=True),
     ]
 
     def __init__(

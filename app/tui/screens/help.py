@@ -82,7 +82,7 @@ def described_keys(app: Program, *others: type[Widget], empties_prompt: bool = F
                 described.setdefault(title, []).append((keys, binding.tooltip))
     twice = "Empty the prompt; twice" if empties_prompt else "Twice"
     twice = "Close this; twice" if app.screen.is_modal else twice
-    described[PARTS["app"]] += [("Ctrl+P", "Command palette"), ("Ctrl+C", f"{twice}: leave")]
+    described[PARTS["app"]] += [("Ctrl+C", f"{twice}: leave")]
     return described
 
 

@@ -78,7 +78,7 @@ class KeyLine(Static):
         return None
 
     def _available(self) -> list[ActiveBinding]:
-        """One key per action: those of the focus first, the app's last, then the command palette's."""
+        """One key per action: those of the focus first, the app's last."""
         chain: list[DOMNode] = list((self.screen.focused or self.screen).ancestors_with_self)
         order = list(default_keys())
         found: dict[str, ActiveBinding] = {}
@@ -93,8 +93,7 @@ class KeyLine(Static):
             if binding.show and binding.id and binding.key != "enter" and applies(binding.action):
                 pressed = binding.with_key(self.app.keys.of(binding.id)[0])
                 found.setdefault(binding.id, ActiveBinding(self.screen, pressed, True, binding.tooltip))
-        ours = sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
-        return [*ours, *(bindings[key] for key in [self.app.COMMAND_PALETTE_BINDING] if key in bindings)]
+        return sorted(found.values(), key=lambda h: (chain.index(h.node), order.index(str(h.binding.id))))
 
     def _is_typed(self, key: str) -> bool:
         """Whether a field takes the key for text. Textual leaves out only the default keys that it takes."""

@@ -18,7 +18,7 @@ from tests.app.tui.pairs_driver import open_pairs
 
 async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
-        empty = "F4 Draft F6 Chats F1 Help F2 Pairs ^Q Quit ^P palette"
+        empty = "F4 Draft F6 Chats F1 Help F2 Pairs ^Q Quit ^P Commands"
         idle = "F4 Draft F5 Compare F6 Chats F3 Marks F8 Rounds F1 Help F2 Pairs ^Q Quit"
         await chat.until(lambda: keys_shown(chat) == empty)
         in_chat = described_keys(chat.app)["In the chat"]
@@ -76,9 +76,9 @@ async def test_of_the_keys_for_messages_those_are_offered_that_do_something(open
         await chat.press("tab")
         await chat.until(lambda: keys_shown(chat).startswith("e Edit r Again c Continue y Copy Esc"))
         await chat.until(lambda: "Continue" in keys_shown(chat), by="up")
-        await chat.pilot.resize_terminal(125, 24)  # wider than the conversation
-        await chat.until(lambda: keys_shown(chat).endswith("F2 Pairs ^Q Quit ^P palette"))
-        assert chat.app.chat.query_one(KeyLine).size.width == 125
+        await chat.pilot.resize_terminal(127, 24)  # wider than the conversation
+        await chat.until(lambda: keys_shown(chat).endswith("F2 Pairs ^Q Quit ^P Commands"))
+        assert chat.app.chat.query_one(KeyLine).size.width == 127
 
 
 async def test_escape_is_called_stop_while_it_stops_something_and_back_when_it_goes_back(
@@ -142,7 +142,7 @@ async def test_lists_name_keys_for_what_they_hold_or_pass_on_and_the_way_back(op
     async with open_chat(size=(80, 40)) as chat:
         await chat.reached(SessionsScreen, by="f6")
         await chat.shows("No chats.")
-        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P palette"
+        nothing = "/ Search v Archived Esc Back F1 Help F2 Pairs ^Q Quit ^P Commands"
         await chat.until(lambda: keys_shown(chat) == nothing)
         await chat.press("escape")
         await chat.ask("hello")

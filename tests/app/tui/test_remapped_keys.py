@@ -26,8 +26,8 @@ from tests.app.tui.test_saved_chats import put
 
 A_LETTER = re.compile(r"(?<![\w'.])[a-zA-Z/] (?:adds|brings|cancels|filters|gives|goes|opens|shows|tries)\b")
 A_KEY = re.compile(r"\bF\d\d?\b|\bCtrl\+\w+|\bEsc\b|\^\w\b")
-NOT_OURS = {"Ctrl+P", "Ctrl+C", "^p", "^P"}
-"""The keys of Textual's palette and of leaving, which are no bindings with an id."""
+NOT_OURS = {"Ctrl+C"}
+"""The key of leaving, which is no binding with an id."""
 NAMES_KEYS = {"KEY_NAMES"}
 """The tables of key names."""
 
