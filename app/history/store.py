@@ -49,9 +49,8 @@ ON CONFLICT (id) DO UPDATE SET system = excluded.system, options = excluded.opti
 drafting = excluded.drafting, keeps_seed = excluded.keeps_seed, deleted = NULL
 """
 
-_CHANGE_CHAT = """
-UPDATE chats SET changed = ?1, touched = (SELECT MAX(touched) + 1 FROM chats) WHERE id = ?2 AND changed != ?1
-"""
+_CHANGE_CHAT = """UPDATE chats SET changed = ?, touched = (SELECT MAX(touched) + 1 FROM chats)
+WHERE id = ? AND changed != ?"""
 
 _PLACE_CHAT = """
 UPDATE chats SET touched = (
@@ -103,7 +102,8 @@ class History:
         with self.connection:
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
             said = {one.chat for one in messages}
-            self.connection.executemany(_CHANGE_CHAT, [(c.changed, c.id) for c in chats if c.id in said])
+            times = [(c.changed, c.id, c.changed) for c in chats if c.id in said]
+            self.connection.executemany(_CHANGE_CHAT, times)
             rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)
 

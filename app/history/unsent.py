@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from app.history.records import Attachment
 from app.history.store import History, attachments_from, json_column
 
-_OF_CHAT = "WHERE chat = ?1 OR (?1 IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
+_OF_CHAT = "WHERE chat = :chat OR (:chat IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def keep_unsent(history: History, prompts: Iterable[Unsent], chat_id: str | None
 def unsent(history: History, chat_id: str | None) -> list[Unsent]:
     """The prompts a chat gets back, oldest first; without an id, those of chats that were never saved."""
     rows = history.connection.execute(
-        f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", (chat_id,)
+        f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", {"chat": chat_id}
     )
     return [Unsent(text, attachments_from(json.loads(files))) for text, files in rows]
 
@@ -38,5 +38,5 @@ def gave_back(history: History, chat_id: str | None) -> None:
     """Mark the prompts that `unsent` returns for this chat as given back."""
     with history.connection:
         history.connection.execute(
-            f"UPDATE unsent SET chat = NULL, attachments = '[]' {_OF_CHAT}", (chat_id,)
+            f"UPDATE unsent SET chat = NULL, attachments = '[]' {_OF_CHAT}", {"chat": chat_id}
         )
