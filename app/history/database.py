@@ -75,6 +75,34 @@ MIGRATIONS = (
     "ALTER TABLE unsent ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';",
     # Whether the person set the chat's seed.
     "ALTER TABLE chats ADD COLUMN keeps_seed INTEGER NOT NULL DEFAULT 0;",
+    # What a search looks in: a message and the texts that were pasted or attached.
+    """
+    DROP TRIGGER message_added;
+    DROP TRIGGER message_removed;
+    DROP TRIGGER message_changed;
+    DROP TABLE texts;
+    CREATE VIEW searched (number, chat, id, text) AS SELECT number, chat, id, text || COALESCE((
+        SELECT group_concat(char(10) || json_extract(value, '$.text'), '') FROM json_each(attachments)
+    ), '') FROM messages;
+    CREATE VIRTUAL TABLE texts USING fts5 (
+        text, content = 'searched', content_rowid = 'number', tokenize = 'trigram'
+    );
+    INSERT INTO texts (rowid, text) SELECT number, text FROM searched;
+    CREATE TRIGGER message_added AFTER INSERT ON messages BEGIN
+        INSERT INTO texts (rowid, text) SELECT number, text FROM searched WHERE number = new.number;
+    END;
+    CREATE TRIGGER message_removed BEFORE DELETE ON messages BEGIN
+        INSERT INTO texts (texts, rowid, text)
+        SELECT 'delete', number, text FROM searched WHERE number = old.number;
+    END;
+    CREATE TRIGGER message_changes BEFORE UPDATE OF text ON messages BEGIN
+        INSERT INTO texts (texts, rowid, text)
+        SELECT 'delete', number, text FROM searched WHERE number = old.number;
+    END;
+    CREATE TRIGGER message_changed AFTER UPDATE OF text ON messages BEGIN
+        INSERT INTO texts (rowid, text) SELECT number, text FROM searched WHERE number = new.number;
+    END;
+    """,
 )
 """One script per `PRAGMA user_version`, applied in order. Released ones never change.
 

@@ -130,7 +130,7 @@ class History:
         return self._rows(f"{wanted} ORDER BY c.touched DESC, c.changed DESC LIMIT ?", limit)
 
     def search(self, text: str) -> list[ChatRow]:
-        """Chats with all words in the title, newest first, then in one message; archived ones too."""
+        """Chats with all words in the title, newest first, then in a message or its files; archived too."""
         words = _storable(text).split()
         if not words:
             return []
@@ -141,7 +141,7 @@ class History:
         hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
         short = [word.casefold() for word in words if len(word) < TRIGRAM]
-        source = "texts JOIN messages m ON m.number = texts.rowid" if long else "messages m"
+        source = "texts JOIN searched m ON m.number = texts.rowid" if long else "searched m"
         wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
         order = "rank" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
