@@ -79,7 +79,9 @@ def described_keys(app: Program, *others: type[Widget], empties_prompt: bool = F
             if place is not type(app) or binding.priority or not app.screen.is_modal:
                 keys = " or ".join(map(key_name, app.keys.of(binding.id)))
                 title = app.keys.fill_in(PARTS.get(str(binding.id).partition(".")[0], "Here"))
-                described.setdefault(title, []).append((keys, binding.tooltip))
+                rows = described.setdefault(title, [])
+                if (row := (keys, binding.tooltip)) not in rows:  # a key may have two names in the key line
+                    rows.append(row)
     twice = "Empty the prompt; twice" if empties_prompt else "Twice"
     twice = "Close this; twice" if app.screen.is_modal else twice
     described[PARTS["app"]] += [("Ctrl+C", f"{twice}: leave")]

@@ -17,6 +17,7 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
 from app.tui.screens.question import LineQuestionScreen, QuestionScreen
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from models.pairs.catalogue import all_pairs, find
 from models.speed.chips import find_chip
@@ -198,3 +199,10 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
         assert QuestionScreen.HELP and TotalsScreen.HELP
         await chat.reached(CommandPalette, by="ctrl+p")
         assert "Enter takes it" in await helped(chat)
+
+
+async def test_help_names_each_key_once_though_the_key_line_has_two_words_for_it(open_chat: OpenChat) -> None:
+    async with open_chat(size=(100, 45)) as chat:
+        await chat.reached(SessionsScreen, by="f6")
+        shown = await helped(chat)
+        assert shown.count("into the archive") == shown.count("Show the archived chats") == 1
