@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.compare.comparison import Measured
+from app.compare.comparison import NOTICEABLE, Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
 from app.shell.number_text import rate_text
 from mlx_spec.stats import Stats
 
-HARDLY = 0.005
-"""Accepted tokens per round below which the acceptance rate is not shown."""
 SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
 SHOWN_OPTIONS = ("max_tokens", "seed", "verify")
 
@@ -92,7 +90,7 @@ def headline(record: Record, place: int) -> tuple[str, str]:
     if one.same_text == one.prompts:
         same = "same text" if one.prompts == 1 else f"{one.prompts} same texts"
     drafted = f"accepted {one.acceptance_rate:.0%}, {one.accepted_per_round:.2f} per round"
-    if one.accepted_per_round < HARDLY:
+    if one.accepted_per_round <= NOTICEABLE:
         drafted = "next to nothing was drafted and accepted"
     return f"{gain}, {same}", f"{one.spread}; {drafted}.{_broken_off(record)}"
 

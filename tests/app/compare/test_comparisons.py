@@ -274,3 +274,16 @@ def test_what_drafting_did_is_told_by_rounds_where_it_hardly_took_place() -> Non
         one.add(run, TOKENS[:1], summarise([plain]), [])
     assert "next to nothing was drafted and accepted" in headline(record_of(three), 1)[1]
     assert sentence(record_of(one)).startswith("no speed was measured")
+
+
+def test_the_headline_gives_the_reason_why_a_higher_speed_is_no_gain() -> None:
+    """With one token in 100 rounds accepted, the speeds differ for another reason."""
+    drafted, plain = Round((1, 2), 1, (1, 5), "model", 0.1), Round((), 0, (1,), "none", 0.1)
+    collector = RunCollector(wanted(repeats=1))
+    for run in collector.plan.runs:
+        rounds = summarise([drafted, *[plain] * 99]) if run.setting else stats(0.2)
+        collector.add(run, TOKENS, rounds, [])
+    gain, why = headline(record_of(collector), 1)
+    assert gain.startswith("no gain") and why.startswith(
+        "one run each; next to nothing was drafted and accepted"
+    )
