@@ -140,10 +140,10 @@ class Transcript(VerticalScroll, can_focus=True):
     def renew(self, message_id: str) -> None:
         """Give a message that is shown a new widget."""
         if (old := self.widgets.get(message_id)) is not None:
-            self.mount(*self._made([message_id]), after=old)
+            (new,) = self._made([message_id])
+            new.set_class(message_id == self.selected, "-selected")
+            self.mount(new, after=old)
             old.remove()
-            if message_id == self.selected:
-                self.select(message_id)
 
     def fill(self, message_ids: Sequence[str]) -> None:
         """Show these messages and follow the last one; those at the beginning that are shown already stay."""

@@ -108,3 +108,15 @@ async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_
         await chat.shows("reading", by="/continue")
         await chat.settled(by="escape")
         assert chat.answers[0].stats == "not finished · /continue goes on while it is last"
+
+
+async def test_an_answer_taller_than_the_screen_is_followed_when_it_is_continued_by_its_key(
+    open_chat: OpenChat,
+) -> None:
+    """Tab shows its first line, as all of it cannot be seen; what is written now stands at its end."""
+    async with open_chat(size=(40, 12), options=Options(max_tokens=60)) as chat:
+        await chat.ask("slow")
+        await chat.settled()
+        await chat.until(lambda: not chat.app.chat.transcript.is_vertical_scroll_end, by="tab")
+        await chat.settled(by="c")
+        await chat.until(lambda: chat.app.chat.transcript.is_vertical_scroll_end)
