@@ -33,12 +33,12 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
     weight = 9 if link.state == "ready" else 12
     yield LineItem(states[link.state], weight, "bold $error" if link.state in ("failed", "dead") else "bold")
     on = chat.settings.drafts
-    drafting = ("drafting on", 8, "$text-success") if on else ("drafting off", 10, "$text-warning bold")
+    drafting = ("drafting on", 8, "$text-success") if on else ("drafting off", 11, "$text-warning bold")
     yield LineItem(*drafting)
     if not chat.conversation.is_kept:
-        yield LineItem("not kept", 10, "$text-warning bold")
+        yield LineItem("not kept", 11, "$text-warning bold")
     elif chat.history.is_failing:
-        yield LineItem("not saved", 10, "$text-warning bold")
+        yield LineItem("not saved", 11, "$text-warning bold")
     if tuning := link.tuning:
         yield LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
     if chat.running is not None and chat.running.stopping:

@@ -166,7 +166,8 @@ async def test_forty_columns_name_an_own_setting_that_is_shorter_than_its_count_
     async with open_chat(size=(40, 12)) as chat:
         await chat.shows("● scripted · context 0% · temp 1.2", by="/temperature 1.2")
         await chat.shows("drafting off · context 0% · temp 1.2", by="f4")
-        await chat.shows("context 0% · temp 1.2 · instructions", by="/system Be brief.")
-        await chat.shows("(0%) · 3 own settings", by="/max-tokens 300")
+        await chat.shows("drafting off · temp 1.2 · instructions", by="/system Be brief.")
+        await chat.shows("drafting off · 3 own settings", by="/max-tokens 300")
+        await chat.shows("(0%) · 3 own settings", by="f4")
         chat.app.link.state = "dead"
         await chat.shows("✗ engine stopped · ")
