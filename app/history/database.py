@@ -82,7 +82,8 @@ MIGRATIONS = (
     DROP TRIGGER message_changed;
     DROP TABLE texts;
     CREATE VIEW searched (number, chat, id, text) AS SELECT number, chat, id, text || COALESCE((
-        SELECT group_concat(char(10) || json_extract(value, '$.text'), '') FROM json_each(attachments)
+        SELECT group_concat(char(10) || atom, '')
+        FROM json_tree(CASE WHEN json_valid(attachments) THEN attachments END) WHERE key = 'text'
     ), '') FROM messages;
     CREATE VIRTUAL TABLE texts USING fts5 (
         text, content = 'searched', content_rowid = 'number', tokenize = 'trigram'

@@ -143,7 +143,7 @@ class History:
         short = [word.casefold() for word in words if len(word) < TRIGRAM]
         source = "texts JOIN searched m ON m.number = texts.rowid" if long else "searched m"
         wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
-        order = "rank" if long else "m.number DESC"
+        order = "rank, m.number DESC" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
             f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted} ORDER BY {order} LIMIT {HITS}",
             [long] * bool(long) + short,

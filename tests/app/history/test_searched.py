@@ -1,4 +1,4 @@
-"""A search looks in the texts of a prompt's files, which a long paste is one of."""
+"""What a search opens, and that it looks in the texts of a prompt's files, which a long paste is one of."""
 
 import sqlite3
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 from app.history.database import MIGRATIONS
 from app.history.records import Attachment
 from app.history.store import History
-from tests.app.history.some_chat import chat, prompt
+from tests.app.history.some_chat import answer, chat, prompt
 
 PASTED = (Attachment("pasted text", 'Ökonomie:\n"three" packages'), Attachment("b.py", "import needle  # ok"))
 
@@ -31,7 +31,7 @@ def test_pasted_and_attached_texts_are_found_by_long_and_short_words(tmp_path: P
     history.close()
 
 
-def test_files_of_chats_from_before_are_found(tmp_path: Path) -> None:
+def test_files_of_chats_from_before_are_found_beside_ones_that_cannot_be_read(tmp_path: Path) -> None:
     history, path = History(tmp_path / "history.db"), tmp_path / "older.db"
     connection = sqlite3.connect(path)
     connection.executescript("".join(MIGRATIONS[:6]) + "PRAGMA user_version = 6")
@@ -39,9 +39,23 @@ def test_files_of_chats_from_before_are_found(tmp_path: Path) -> None:
     for table in ("chats", "messages"):
         for row in history.connection.execute(f"SELECT * FROM {table}"):
             connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+    for number, odd in enumerate(("", "{broken", "5", '["packed"]', '[{"text": [1]}]')):
+        values = (f"odd{number}", "c1", "user", f"needless{number}", 0.0, odd)
+        connection.execute(
+            "INSERT INTO messages (id, chat, role, text, created, attachments) VALUES (?, ?, ?, ?, ?, ?)",
+            values,
+        )
     connection.commit()
     connection.close()
     older = History(path)
     assert hits(older, "packages") == hits(history, "packages") != [] != hits(older, "what")
+    assert [hit for n in range(5) for hit, _ in hits(older, f"needless{n}")] == [f"odd{n}" for n in range(5)]
     history.close()
     older.close()
+
+
+def test_of_the_same_text_in_two_branches_the_latest_is_opened(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.db")
+    history.save([chat()], [prompt("p1", "why"), answer("a1", "p1", "needle"), answer("a2", "p1", "needle")])
+    assert [hit for hit, _ in hits(history, "needle")] == ["a2"]
+    history.close()
