@@ -239,7 +239,7 @@ def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, thre
 def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     tmp_path: Path, one_prompt: Path, run: Cli
 ) -> None:
-    slow = write_tiny_pair(tmp_path, target_layers=1, draft_layers=8)
+    slow = write_tiny_pair(tmp_path, target_layers=1, draft_layers=16)
     slowly = ["--prompts", one_prompt, *slow.arguments, "--drafter", "model", "--draft-length", 3]
-    printed = run("bench --max-tokens 4 --repeats 2", *slowly, code=1).out
+    printed = run("bench --max-tokens 12 --repeats 2", *slowly, code=1).out
     assert "drafting is slower" in printed and "the texts are identical" in printed
