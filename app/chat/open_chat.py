@@ -242,8 +242,8 @@ class OpenChat:
             case TurnsDropped(count):
                 if count != self._dropped:
                     self._dropped = count
-                    text = f"The context is full: the model does not read the oldest {count} messages."
-                    self.view.note(text, "warning")
+                    why = "The chat is long: to leave room for the answer,"
+                    self.view.note(f"{why} its oldest {count} messages are not read.", "warning")
             case TextAdded(pieces=pieces):
                 if not running.stopping:
                     running.add(event)

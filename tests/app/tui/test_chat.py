@@ -54,7 +54,13 @@ async def test_a_chat_without_drafting_can_draft_and_tells_once_what_is_dropped(
         assert all(widget.size.width <= 40 for widget in chat.app.chat.query("*"))
         for _ in range(2):
             await chat.ask("long")
-        assert sum("does not read the oldest 2 messages" in notice for notice in chat.notices) == 1
+        assert (
+            sum(
+                "to leave room for the answer, its oldest 2 messages are not read" in notice
+                for notice in chat.notices
+            )
+            == 1
+        )
 
 
 async def test_a_marked_answer_streams_esc_keeps_it_and_what_waits_runs(open_chat: OpenChat) -> None:
