@@ -16,6 +16,7 @@ from app.tui.keys.keymap import bind
 from app.tui.messages import CommandChosen
 from app.tui.screens.opened import OpenedScreen
 from app.tui.theme import OWN_THEMES
+from app.tui.widgets.item_list import SafeList
 from app.tui.widgets.key_line import KeyLine
 
 PALETTE_HELP = "Type some letters of one; up and down choose, Enter takes it."
@@ -26,6 +27,10 @@ IN_SUMMARY = 0.1
 """The score of a command whose summary matches, but not its name."""
 
 
+class SafeCommandList(CommandList, SafeList, can_focus=False):
+    """Textual's list of commands."""
+
+
 class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportIncompatibleMethodOverride]
     """Textual's palette, limited to running one command and closing once."""
 
@@ -34,7 +39,8 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
     BINDINGS = [bind("escape", "escape", "Close", "palette.close", "Close this list")]
 
     def compose(self) -> ComposeResult:
-        yield from super().compose()
+        for part in super().compose():
+            yield SafeCommandList() if isinstance(part, CommandList) else part
         yield KeyLine(self.applies)
 
     def on_mount(self, event: Mount) -> None:

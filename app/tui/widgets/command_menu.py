@@ -10,6 +10,7 @@ from textual.widgets.option_list import Option
 
 from app.chat.slash_commands import SlashCommand
 from app.shell.printable import one_line
+from app.tui.widgets.item_list import SafeList
 
 Choice = SlashCommand | str
 
@@ -21,7 +22,7 @@ USAGE = 27
 """Columns of a command with its values."""
 
 
-class CommandMenu(OptionList, can_focus=False):
+class CommandMenu(SafeList, can_focus=False):
     """Hidden while there is nothing to complete."""
 
     def __init__(self) -> None:

@@ -1,12 +1,20 @@
 """A list that keeps its highlighted item in view, and the columns of its rows."""
 
 from textual.content import Content
+from textual.events import Click
 from textual.widgets import OptionList
 
 from app.shell.printable import one_line
 
 
-class ItemList(OptionList):
+class SafeList(OptionList):
+    def on_click(self, event: Click) -> None:
+        """Pass over a click on an item that is gone by now, on which Textual 8.2.8 fails."""
+        if event.style.meta.get("option", -1) >= self.option_count:
+            event.prevent_default()
+
+
+class ItemList(SafeList):
     """Textual scrolls to it before new items are laid out, and not when the list gets shorter."""
 
     def watch_highlighted(self, highlighted: int | None) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from rich.style import Style
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.events import Click
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
@@ -149,6 +151,17 @@ async def test_a_palette_that_is_closed_before_it_is_mounted_ends_nothing(open_c
     async with open_chat(asked="hello") as chat:
         chat.app.push_screen(Palette())
         chat.app.pop_screen()
+        assert (await chat.ask("and now")).text
+
+
+async def test_a_click_on_a_command_that_is_gone_by_then_ends_nothing(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        commands = (await chat.reached(Palette, by="ctrl+p")).query_one(OptionList)
+        await chat.until(lambda: commands.option_count > 1)
+        at = {"x": 1, "y": 1, "delta_x": 0, "delta_y": 0, "button": 1, "shift": False, "meta": False}
+        commands.post_message(Click(commands, **at, ctrl=False, style=Style(meta={"option": 1})))
+        commands.clear_options()
+        await chat.back_in_chat(by="escape")
         assert (await chat.ask("and now")).text
 
 
