@@ -261,8 +261,8 @@ def _follow(spec: PairSpec) -> int:
 def tuned_pair(
     spec: PairSpec, options: Options, check: Callable[["LoadedPair"], object] = lambda pair: None
 ) -> Iterator["LoadedPair"]:
-    """`loaded_pair`, after `check` calibrated if the draft length is adaptive; saves on exit what that
-    learned."""
+    """`loaded_pair`, calibrated first if the draft length is adaptive and nothing is known of it, unless
+    `check` raises; saves on exit what was learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
     if options.draft_length is not None or options.drafter == "none":

@@ -85,9 +85,7 @@ MIGRATIONS = (
         SELECT group_concat(char(10) || atom, '')
         FROM json_tree(CASE WHEN json_valid(attachments) THEN attachments END) WHERE key = 'text'
     ), '') FROM messages;
-    CREATE VIRTUAL TABLE texts USING fts5 (
-        text, content = 'searched', content_rowid = 'number', tokenize = 'trigram'
-    );
+    CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', tokenize = 'trigram');
     INSERT INTO texts (rowid, text) SELECT number, text FROM searched;
     CREATE TRIGGER message_added AFTER INSERT ON messages BEGIN
         INSERT INTO texts (rowid, text) SELECT number, text FROM searched WHERE number = new.number;
