@@ -28,6 +28,8 @@ class OwnPairScreen(ModalScreen[Pair | None], OpenedScreen[Pair | None]):
 Enter fetches the small files of target and draft and checks that they fit together. Without a draft only \
 drafters that need no files, or were trained here, are used."""
 
+    AUTO_FOCUS = ""  # It would scroll to the field, but later, when a message below may be in view.
+
     BINDINGS = [
         bind("escape", "dismiss", "Cancel", "own.leave", "Stop checking and close"),
         # Priority, so that letters typed right after it go into the other field.
@@ -53,7 +55,8 @@ drafters that need no files, or were trained here, are used."""
 
     async def on_mount(self) -> None:
         self.query_one("#own-pair").border_title = "A pair of your own"
-        target = self.query_one("#own-target", Input).focus()
+        target = self.query_one("#own-target", Input)
+        self.set_focus(target, scroll_visible=False)
         if self._target:
             await target.action_submit()
 
@@ -78,7 +81,7 @@ drafters that need no files, or were trained here, are used."""
     def show_message(self, text: str) -> None:
         super().show_message(text)
         if not self.was_closed:  # in a low terminal a long one would end below
-            self.query_one("#own-pair").scroll_end(animate=False)
+            self.query_one("#own-pair").anchor()
 
     def _suggest_draft(self, target: Source) -> None:
         draft = self.query_one("#own-draft", Input)

@@ -84,9 +84,8 @@ class KeyLine(Static):
         found: dict[str, ActiveBinding] = {}
         bindings, applies = self.screen.active_bindings, self._applies
         for active in bindings.values():
-            if self._is_typed(active.binding.key):
-                continue
-            if active.binding.show and active.binding.id in order and applies(active.binding.action):
+            offered = active.binding.show and active.binding.id in order and applies(active.binding.action)
+            if offered and not self._is_typed(active.binding.key):
                 found.setdefault(str(active.binding.id), active)
         for binding in passed_on(self.screen):
             # Enter on a list needs no explanation.
