@@ -7,7 +7,7 @@ import mlx.nn as nn
 from jaxtyping import Float
 
 from mlx_spec.arrays import Length, Pass
-from mlx_spec.drafters import Drafter
+from mlx_spec.drafters import Drafter, check_names
 from mlx_spec.policy.controller import Controller
 from mlx_spec.rows import Rows, models_of, rearrange
 from mlx_spec.stats import Stats, summarise
@@ -40,6 +40,7 @@ class Engine:
 
     Raises:
         UnsupportedModel: the target keeps state that cannot be rewound, or lacks layers that a drafter reads.
+        SpecError: two drafters have one name, or one has a name that options cannot give.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Engine:
         context_limit: int,
         kv_bits: int | None = None,
     ):
+        check_names(drafters)
         self.drafters = list(drafters)
         self.target = Model(target, kv_bits, [layer for drafter in drafters for layer in drafter.taps])
         if any(drafter.trees for drafter in drafters):

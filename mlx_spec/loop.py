@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mlx_spec.arrays import Draft
 from mlx_spec.batch import Batch, Flight
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
-from mlx_spec.drafters import Drafter
+from mlx_spec.drafters import Drafter, checked_candidates
 from mlx_spec.policy.plan import Policy
 from mlx_spec.target.model import Model
 from mlx_spec.text import Read
@@ -81,7 +81,9 @@ class Loop:
     def _candidates(self) -> list[Candidate]:
         """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
         numbers, length = self.batch.numbers, self.batch.length
-        found = [c.numbered(numbers) for drafter in self.drafters for c in drafter.candidates(length)]
+        found = [
+            c.numbered(numbers) for drafter in self.drafters for c in checked_candidates(drafter, length)
+        ]
         return sorted((c for c in found if min(c.limit, c.room) > 0), key=lambda c: c.prior, reverse=True)
 
     def _submit(self, plan: Plan, in_flight: int) -> None:

@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
 from mlx_spec.candidate import Candidate
-from mlx_spec.errors import BadOption
+from mlx_spec.errors import BadOption, SpecError
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from mlx_spec.verify.batch import BatchVerifier
@@ -46,7 +46,7 @@ class Context:
 class Drafter(ABC):
     """One drafting method."""
 
-    name: str
+    name: str = ""
     """As in `Options.drafter`."""
     models: Sequence[Model] = ()
     """Its own models, whose caches it keeps."""
@@ -124,6 +124,29 @@ class Drafter(ABC):
             Shadow results of the new tokens, if they cost nothing.
         """
         return ()
+
+
+def check_names(drafters: Sequence[Drafter]) -> None:
+    """Raise SpecError if `Options.drafter` could not name one of them, or would name two."""
+    names = [drafter.name for drafter in drafters]
+    for drafter, name in zip(drafters, names, strict=True):
+        if name in ("", "auto", "none") or "+" in name or names.count(name) > 1:
+            raise SpecError(
+                f"The drafter {type(drafter).__name__} has the name '{name}'. Give each drafter of an engine "
+                "a name of its own, without + and other than auto and none."
+            )
+
+
+def checked_candidates(drafter: Drafter, length: Length) -> Sequence[Candidate]:
+    """Its candidates; SpecError if one names another drafter, which would be asked to draft."""
+    found = drafter.candidates(length)
+    for candidate in found:
+        if candidate.drafter != drafter.name:
+            raise SpecError(
+                f"The drafter {drafter.name} is wrong: its candidate is of the drafter "
+                f"'{candidate.drafter}'. See `Candidate` in mlx_spec/candidate.py."
+            )
+    return found
 
 
 def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]:

@@ -143,6 +143,27 @@ def test_a_draft_of_a_wrong_shape_is_refused_in_a_sentence_and_the_next_answer_i
     assert text(engine, ids, max_tokens=12, drafter="none") == reference(target, ids, 12)
 
 
+@pytest.mark.parametrize("names", [("",), ("auto",), ("none",), ("a+b",), ("one", "two", "one")])
+def test_a_drafter_that_options_could_not_name_is_refused_in_a_sentence(names):
+    drafters = [Given(Draft.none) for _ in names]
+    for drafter, name in zip(drafters, names, strict=True):
+        drafter.name = name
+    with pytest.raises(SpecError, match=f"The drafter Given has the name '{re.escape(names[0])}'. Give each"):
+        Engine(one_layer(0), drafters, context_limit=400)
+
+
+def test_a_candidate_of_another_drafter_is_refused_in_a_sentence():
+    target, ids = one_layer(0), prompt(9, 1)
+    drafter = Given(lambda n: Draft.chain(ids_of(1, n)))
+    drafter.candidates = lambda length: [Candidate("lookup", "given", prior=0.5, limit=4)]
+    engine = Engine(target, [LookupDrafter(), drafter], context_limit=400)
+    with pytest.raises(
+        SpecError, match="The drafter given is wrong: its candidate is of the drafter 'lookup'"
+    ):
+        text(engine, ids, max_tokens=12, draft_length=3)
+    assert text(engine, ids, max_tokens=12, drafter="none") == reference(target, ids, 12)
+
+
 @pytest.mark.parametrize("parent", [10**9, -(10**9)])
 def test_a_tree_that_hangs_on_rows_it_does_not_have_costs_speed_only(parent):
     target, ids = one_layer(0), prompt(9, 1)
