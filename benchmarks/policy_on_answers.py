@@ -22,7 +22,7 @@ from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.acceptance import LEVELS, Acceptance
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import Fixed, Policy
+from mlx_spec.policy.policy import Fixed, Policy
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options, Round
 
 PASSES = {1: 1.0, 2: 1.46, 3: 1.58, 4: 1.63, 5: 1.85, 9: 2.15, 16: 2.49, 24: 2.92, 32: 3.52}

@@ -19,7 +19,7 @@ from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.types import Round
 
 CURVES = {

@@ -14,7 +14,7 @@ from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.engine import Engine
 from mlx_spec.policy.costs import Costs, RoundCost
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.types import DrafterName, Options
 
 SECONDS = 4.0

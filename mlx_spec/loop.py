@@ -12,7 +12,7 @@ from mlx_spec.arrays import Draft
 from mlx_spec.batch import Batch, Flight
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Drafter, checked_candidates
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.target.model import Model
 from mlx_spec.text import Read
 from mlx_spec.timer import Timer

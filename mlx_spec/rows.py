@@ -16,7 +16,7 @@ from mlx_spec.batch import Batch
 from mlx_spec.drafters import Drafter, drafters_for
 from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.loop import Loop, Read
-from mlx_spec.policy.plan import Fixed, Policy
+from mlx_spec.policy.policy import Fixed, Policy
 from mlx_spec.target.model import PREFILL_CHUNK, WORTH_COPYING, Model, Progress
 from mlx_spec.text import Text
 from mlx_spec.timer import Timer

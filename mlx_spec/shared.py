@@ -17,7 +17,7 @@ from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.engine import Engine
 from mlx_spec.loop import Loop
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.ranks import Ranks
 from mlx_spec.rows import WAIT, Rows
 from mlx_spec.target.model import Progress

@@ -14,7 +14,7 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import SHARE, START, Budget, start
 from mlx_spec.policy.costs import PLAIN, Costs, fixed_share
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.policy.remaining import Remaining
 from mlx_spec.policy.value import STAKE, Value
 from mlx_spec.types import MAX_DRAFT_LENGTH, Round

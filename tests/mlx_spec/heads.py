@@ -14,7 +14,7 @@ from mlx_spec import Engine, Options
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.eagle_head import EagleHead, EagleShape
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from mlx_spec.target.model import Model
 from mlx_spec.training import study, unroll
 from mlx_spec.training.fit import Batch, places

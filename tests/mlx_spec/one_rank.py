@@ -17,7 +17,7 @@ from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine
 from mlx_spec.types import Options

@@ -259,7 +259,7 @@ mx.enable_compile()
 
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.engine import Engine
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.tiny_models import prompt, text
 

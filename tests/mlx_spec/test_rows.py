@@ -18,7 +18,7 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
-from mlx_spec.policy.plan import Policy
+from mlx_spec.policy.policy import Policy
 from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from mlx_spec.target.view import View

@@ -11,7 +11,7 @@ from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from mlx_spec.types import Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier

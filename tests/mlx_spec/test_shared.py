@@ -11,7 +11,7 @@ import pytest
 from mlx_spec import Engine, Options, Round
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.errors import RankLost
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine, SharedPolicy
 from tests.app.tiny_pair import write_tiny_pair

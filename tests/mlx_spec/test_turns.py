@@ -11,7 +11,7 @@ from mlx_lm.sample_utils import make_logits_processors
 from mlx_spec import BadOption, ContextFull, Engine, Options, SpecError, UnsupportedModel
 from mlx_spec.batch import Batch
 from mlx_spec.candidate import NO_CANDIDATE
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from tests.mlx_spec.architectures import nearly, quantizable, tiny_gemma3, tiny_gemma4, tiny_sliding_llama
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, reference, text, tiny_llama, tokens
 

@@ -16,7 +16,7 @@ from mlx_spec import Engine, Options
 from mlx_spec.arrays import Tree
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Drafter
-from mlx_spec.policy.plan import Fixed
+from mlx_spec.policy.policy import Fixed
 from mlx_spec.verify import rules, verifiers
 from mlx_spec.verify.distribution import logprobs
 from mlx_spec.verify.noise import Gumbel
