@@ -11,14 +11,14 @@ target's distribution. A NaN row of the target gives some token, as in plain dec
 import mlx.core as mx
 from jaxtyping import Float, Int
 
-Verdict = tuple[Int[mx.array, ""], Int[mx.array, ""]]
+ChainVerdict = tuple[Int[mx.array, ""], Int[mx.array, ""]]
 """(accepted, bonus)."""
 
 ROUNDING = 1e-3
 """By how much the sum of a row of q may differ from 1."""
 
 
-def coupled(draft: Int[mx.array, " k"], scores: Float[mx.array, "k+1 vocab"]) -> Verdict:
+def coupled(draft: Int[mx.array, " k"], scores: Float[mx.array, "k+1 vocab"]) -> ChainVerdict:
     """Accept while the draft equals the target's own sample at that position: the argmax of its scores.
 
     Gumbel-max with noise keyed per output position (Daliri, Musco and Suresh 2024, arXiv
@@ -36,7 +36,7 @@ def token(
     p: Float[mx.array, "k+1 vocab"],
     uniform: Float[mx.array, " k"],
     gumbel: Float[mx.array, " vocab"],
-) -> Verdict:
+) -> ChainVerdict:
     """Rejection sampling: accept with min(1, p/q), else draw from norm((p - q)+).
 
     Leviathan et al. 2023 (arXiv 2211.17192), algorithm 1.
@@ -59,7 +59,7 @@ def block(
     p: Float[mx.array, "k+1 vocab"],
     uniform: Float[mx.array, " k"],
     gumbel: Float[mx.array, " vocab"],
-) -> Verdict:
+) -> ChainVerdict:
     """Block verification: the longest prefix accepted as a whole; never accepts less than `token`.
 
     Sun et al. 2024 (arXiv 2403.10444), algorithm 2.

@@ -41,7 +41,7 @@ class CoupledRound:
         """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.Verdict:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.ChainVerdict:
         """Verify a chain."""
         return rules.coupled(drafted, self._chain(logits, drafted))
 
@@ -89,7 +89,7 @@ class RejectionRound:
         logs = self._logprobs(logits, index, drafted)
         return _choice(self._noisy(logs, index)), mx.exp(logs)
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.Verdict:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.ChainVerdict:
         p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
         if probs is None:
             probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
