@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 """Called with (tokens read, tokens to read). May raise to cancel."""
 Observe = Callable[[Pass, Output], None]
 """Called with each pass of a prefill."""
-Rows = list[tuple[mx.array, ...]]
+BufferArrays = list[tuple[mx.array, ...]]
 """The arrays of every buffer."""
 
 
@@ -217,8 +217,13 @@ class Model(ReadTexts):
         return common if self._history is None else self._history.reach(common)
 
     def _pure(
-        self, ids: mx.array, start: mx.array, rows: Rows, tree: tuple[mx.array, ...], hidden: mx.array | None
-    ) -> tuple[tuple[mx.array, dict[int, mx.array]], Rows]:
+        self,
+        ids: mx.array,
+        start: mx.array,
+        rows: BufferArrays,
+        tree: tuple[mx.array, ...],
+        hidden: mx.array | None,
+    ) -> tuple[tuple[mx.array, dict[int, mx.array]], BufferArrays]:
         """`forward` as a function of arrays alone. Run once per graph."""
         self.graphs_built += 1
         self._hold(rows)
@@ -227,7 +232,7 @@ class Model(ReadTexts):
         output = self._pass(ids, at, (), Tree(*tree) if tree else None, hidden)
         return (output.logits, dict(output.hidden)), [buffer.take() for buffer in self.buffers]
 
-    def _hold(self, rows: Rows) -> None:
+    def _hold(self, rows: BufferArrays) -> None:
         for buffer, arrays in zip(self.buffers, rows, strict=True):
             buffer.arrays = arrays
 

@@ -15,7 +15,7 @@ from mlx_spec.verify.history import History
 from mlx_spec.verify.noise import Gumbel, fold, gumbel, streams, uniform
 
 Logits = Float[mx.array, "1 vocab"]
-Rows = Float[mx.array, "rows vocab"]
+LogitRows = Float[mx.array, "rows vocab"]
 Drafted = Int[mx.array, " {index}"]
 DraftTokens = Int[mx.array, " n"]
 Tokens = Int[mx.array, " rows"]
@@ -41,24 +41,24 @@ class CoupledRound:
         """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.ChainVerdict:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: LogitRows) -> rules.ChainVerdict:
         """Verify a chain."""
         return rules.coupled(drafted, self._chain(logits, drafted))
 
-    def own(self, logits: Rows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
+    def own(self, logits: LogitRows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
         """The target's own token after each row of a tree: rows of one depth share their noise."""
         penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
         return _choice(self._noisy(penalised, tree.depths[sequence]))
 
-    def guesses(self, logits: Rows, known: Tokens) -> Tokens:
+    def guesses(self, logits: LogitRows, known: Tokens) -> Tokens:
         """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
         return _choice(self._chain(logits, known))
 
-    def _chain(self, logits: Rows, tokens: mx.array) -> Rows:
+    def _chain(self, logits: LogitRows, tokens: mx.array) -> LogitRows:
         """Scores of the first rows, each after the tokens before it."""
         return self._noisy(self._history.penalise(logits, 0, tokens), slice(len(logits)))
 
-    def _noisy(self, logits: Rows, rows: slice | mx.array) -> Rows:
+    def _noisy(self, logits: LogitRows, rows: slice | mx.array) -> LogitRows:
         if self._gumbel is None:
             return logits
         return unnormalised(logits, self._options) + self._gumbel[rows, : logits.shape[-1]]
@@ -89,7 +89,7 @@ class RejectionRound:
         logs = self._logprobs(logits, index, drafted)
         return _choice(self._noisy(logs, index)), mx.exp(logs)
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: Rows) -> rules.ChainVerdict:
+    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: LogitRows) -> rules.ChainVerdict:
         p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
         if probs is None:
             probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
@@ -97,13 +97,13 @@ class RejectionRound:
             probs = mx.pad(probs, [(0, 0), (0, vocab - probs.shape[-1])])
         return self._rule(drafted, probs, p, self._uniform[: len(drafted)], self._gumbel)
 
-    def own(self, logits: Rows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
+    def own(self, logits: LogitRows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
         penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
         depths, vocab = self._shape
         noise = mx.stack([gumbel(key, vocab) for key in mx.random.split(self._rows_key, depths)])
         return _choice(unnormalised(penalised, self._options) + noise[tree.depths[sequence]])
 
-    def guesses(self, logits: Rows, known: Tokens) -> Tokens:
+    def guesses(self, logits: LogitRows, known: Tokens) -> Tokens:
         # The noise of these positions was used for their drafts: take the likeliest tokens.
         return _choice(self._logprobs(logits, 0, known))
 
