@@ -75,7 +75,7 @@ class Draft:
 
 
 def draft_fault(draft: Draft, sequences: int, depth: int, vocab: int) -> str | None:
-    """What is wrong with a draft for so many sequences, where `depth` was asked for; None: nothing."""
+    """What is wrong with a draft for `sequences` texts, where `depth` was asked for; None: nothing."""
     if not isinstance(draft, Draft) or not isinstance(draft.tokens, mx.array):
         return "it must give a Draft whose tokens are an array of MLX"
     tokens, parents, probs, shadow = draft.tokens, draft.parents, draft.probs, draft.shadow

@@ -69,8 +69,8 @@ class Batch:
         self.context_limit, self.vocab = context_limit, vocab
         self._idle = Verifier(Options(), vocab)
         shortest = min(len(text.tokens) for text in self.live)
-        # No shorter than a text, so that layers with a window do not read a free place from further back. Nor
-        # than texts are at their first draft, which may leave out their first token.
+        # A free place has at least the shortest text's length, so that layers with a window do not read it
+        # from further back, and at least 2: a first draft may leave out a text's first token.
         self._free = {i: max(kept[i] + 1, shortest, 2) for i, text in enumerate(places) if not text}
         """By free place: the length that passes take it to have."""
         capacity = round_up(max(len(text.tokens) for text in self.live), CAPACITY_STEP)

@@ -79,7 +79,8 @@ class Loop:
         return self._named(self.batch.live[0].rounds[-1].drafter)
 
     def _candidates(self) -> list[Candidate]:
-        """Highest prior first. Asked while a round is in flight: without a match in the text none waits."""
+        """Highest prior first. They are asked for while a round is in flight, of the text as read so far: a
+        drafter that finds no match in it gives no candidate, and nothing waits."""
         numbers, length = self.batch.numbers, self.batch.length
         found = [
             c.numbered(numbers) for drafter in self.drafters for c in checked_candidates(drafter, length)

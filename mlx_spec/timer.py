@@ -27,7 +27,7 @@ class Timer:
         """Rounds that were read."""
 
     def is_due(self, pending: int) -> bool:
-        """Whether the draft of the next round, behind so many in flight, should be timed alone."""
+        """Whether the draft of the next round, behind `pending` in flight, should be timed alone."""
         return self._laps + pending >= self._next
 
     def draft_seconds(self, draft: mx.array, start: float) -> float:

@@ -131,7 +131,7 @@ class ForeignDrafter(Drafter):
 
     def _end(self, text: list[int]) -> list[int]:
         """The part of a text that is read: its first token, an attention sink (Xiao et al. 2023, arXiv
-        2309.17453), and its end, whose start moves by half the positions at once."""
+        2309.17453), and its end, cut in steps of half the limit, so that the cache is valid between cuts."""
         over, step = len(text) - self._limit * 3 // 4, self._limit // 2
         return text if over <= 0 else text[:1] + text[-(-over // step) * step + 1 :]
 

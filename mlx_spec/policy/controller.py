@@ -234,7 +234,7 @@ class Controller(Policy):
         return min(max(after, (need - left) / SHARE) for need, after in needed)
 
     def _pause(self, candidates: Sequence[Candidate], rounds: float) -> None:
-        """Evaluate these candidates again after about so many plain rounds."""
+        """Evaluate these candidates again after about `rounds` plain rounds."""
         until = self._written + min(max(SKIPPED, rounds), RESTED)
         self._again_at |= {candidate.kind: until for candidate in candidates}
 
@@ -260,7 +260,7 @@ class Controller(Policy):
         once = reading * value.candidate.behind / value.seconds[0]
         if reading > value.seconds[1] - value.seconds[0]:  # hardly right, and not corrected if it never reads
             once -= SHARE * (self._all_written - self._read_at.get(drafter, 0.0))
-        # A probe may take two rounds. A chain's loss is small, however dear it is believed to be.
+        # A probe may take two rounds. A chain's loss is small, however high its cost is believed to be.
         loss = value.risk(j) + value.reading
         covered = max(2 * loss if value.candidate.nodes else min(loss, START), once) <= left
         return (value.candidate, j) if pays and covered else None
