@@ -36,12 +36,17 @@ SPREAD_OVER = 64
 """Readings that the noise is an average of."""
 GROSS = 3.0
 """Standard deviations of an outlier. One may be due to another program; a second one is believed."""
-BEGIN, APART, UNTIMED = 4.0, 2.0, 16.0
-"""Variances of the machine's speed at the start and of a drafter's factor beside it, where some of its costs
-were timed and where none were: a calibration that met a slow moment is wrong by more than a reading's noise.
-Variances are of logarithms, in units of that noise."""
-MACHINE, DRAFTER = 1 / 16, 1 / 256
-"""Variances that a reading's time adds: to all factors together, to the factor of the drafter read."""
+SPEED_VARIANCE = 4.0
+"""Variance of the machine's speed at the start: a calibration that met a slow moment is wrong by more than a
+reading's noise. All variances are of logarithms, in units of that noise."""
+FACTOR_VARIANCE = 2.0
+"""Variance of a drafter's factor beside the machine's speed, where some of its costs were timed."""
+UNTIMED_VARIANCE = 16.0
+"""The same where none of its costs were timed."""
+SPEED_DRIFT = 1 / 16
+"""Variance that a reading's time adds to all factors together."""
+FACTOR_DRIFT = 1 / 256
+"""Variance that it adds to the factor of the drafter read."""
 CHANGED = 1 / 16
 """Share of a believed surprise that may be the drafter's own, not the machine's."""
 
@@ -80,7 +85,7 @@ class Costs:
     """Standard deviation of the logarithm of a reading."""
     _factors: dict[str, float] = field(default_factory=lambda: {PLAIN: 0.0}, repr=False, compare=False)
     """Logarithms of factors on the costs of plain rounds and of each drafter that was read."""
-    _joint: list[list[float]] = field(default_factory=lambda: [[BEGIN]], repr=False, compare=False)
+    _joint: list[list[float]] = field(default_factory=lambda: [[SPEED_VARIANCE]], repr=False, compare=False)
     """Their covariances, in the same order."""
     _surprises: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
     """By drafter: its last reading over the expected time, in standard deviations."""
@@ -127,7 +132,7 @@ class Costs:
     def _apart(self, drafter: str) -> float:
         """Variance of the drafter's factor beside the machine's speed, before it was read."""
         guessed = all(cost.seen <= GUESSED for cost in self.rounds.get(drafter, {}).values())
-        return UNTIMED if guessed else APART
+        return UNTIMED_VARIANCE if guessed else FACTOR_VARIANCE
 
     def learn(self, drafter: str, k: int, seconds: float, length: int) -> Surprise:
         """Learn from a steady round. An outlier is believed when the drafter's next reading agrees."""
@@ -141,7 +146,7 @@ class Costs:
             return "new"
         i, joint = self._index(name), self._joint
         surprise = math.log(seconds / cost.at(length)) - self._factors[name]
-        self._loosen(MACHINE, i, DRAFTER if i else 0.0)
+        self._loosen(SPEED_DRIFT, i, FACTOR_DRIFT if i else 0.0)
         own = 1 / max(1, cost.seen) if i else 0.0
         deviation = self.noise * math.sqrt(joint[i][i] + own + 1)
         before, now = self._surprises.get(name, 0.0), surprise / deviation

@@ -49,7 +49,7 @@ def test_a_machine_that_slows_down_during_drafts_does_not_make_them_seem_dear(fa
 
 def test_a_filter_that_takes_a_slower_machine_for_the_drafter_is_caught(monkeypatch) -> None:
     monkeypatch.setattr("mlx_spec.policy.costs.CHANGED", 1.0)
-    monkeypatch.setattr("mlx_spec.policy.costs.MACHINE", 0.0)
+    monkeypatch.setattr("mlx_spec.policy.costs.SPEED_DRIFT", 0.0)
     assert slowed(measured(), 1.5) > 1.4 * 1.08
 
 
@@ -93,7 +93,7 @@ def test_a_calibration_that_met_a_slow_moment_is_mostly_forgotten_at_the_first_r
 
 
 def test_a_calibration_that_is_believed_like_a_reading_is_caught(monkeypatch) -> None:
-    monkeypatch.setattr("mlx_spec.policy.costs.APART", 1 / 4)
+    monkeypatch.setattr("mlx_spec.policy.costs.FACTOR_VARIANCE", 1 / 4)
     assert first_reading() > (1.1 + 1.65) / 2
 
 
