@@ -91,8 +91,8 @@ class Calibration:
         if not engine.can_pretend:
             self.far = self.near  # reading a long text takes too long
         self.contexts = list(dict.fromkeys((self.near, self.far)))
-        self.stepping = [drafter.name for drafter in engine.drafters if drafter.steps]
-        """Drafters that step a model for each token."""
+        self.timed_drafters = [drafter.name for drafter in engine.drafters if drafter.takes_time]
+        """Drafters whose drafts take time."""
         branching = [(d.name, nodes) for d in engine.drafters if d.trees for nodes in d.nodes]
         self.trees = [replace(NO_CANDIDATE, drafter=name, nodes=n).costs_as for name, n in branching]
         """Drafters with a size of their trees, as in `Candidate.costs_as`."""
@@ -152,7 +152,7 @@ class Calibration:
             known[name] = {k: self._cost(seconds, growth[k]) for k, seconds in by.items()}
         plain = known["lookup"].pop(0)
         for drafter in self.engine.drafters:
-            if not drafter.steps:  # its drafts cost nothing either
+            if not drafter.takes_time:  # its drafts cost nothing either
                 known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
         return Costs(plain, {name: by for name, by in known.items() if by})
 
@@ -179,7 +179,7 @@ class Calibration:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind("lookup", k, context) for k in fitting]
                 drafted = [k for k in DRAFTED if k in fitting and lengths is FIRST]
-                kinds += [Kind(name, k, context) for name, k in product(self.stepping, drafted)]
+                kinds += [Kind(name, k, context) for name, k in product(self.timed_drafters, drafted)]
             if lengths is FIRST:
                 trees = (Kind(name, k, self.near) for name, k in product(self.trees, DEPTHS))
                 kinds += [tree for tree in trees if self._fits(rows_of(tree.drafter, tree.k), self.near)]
@@ -278,7 +278,7 @@ class Calibration:
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
         rounds = {"lookup": passes}
-        for name in self.stepping if passes else ():
+        for name in self.timed_drafters if passes else ():
             if drafting := self._drafting(name, context):
                 once, step = drafting
                 reach = range(1, min(max(passes), max(DRAFTED)) + 1)

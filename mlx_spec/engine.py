@@ -57,7 +57,7 @@ class Engine:
         if any(drafter.trees for drafter in drafters):
             self.target.allow_trees()
         for drafter in drafters:
-            drafter.meet(self.target)
+            drafter.attach(self.target)
         self.context_limit = context_limit
         self._models = models_of(self.target, self.drafters)
         self.drafts_in_flight = drafts_in_flight() and all(model.lazy for model in self._models)

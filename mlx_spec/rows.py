@@ -197,18 +197,18 @@ class Rows:
         for i, text in enumerate(places):
             if text and text in joining:
                 observers = drafters_for(text.options, self._all_drafters)
-                known = min([each.known(text.tokens, i) for each in observers], default=len(text.tokens))
-                text.first_read = self._first_read(text, i, known)
-                text.cached_tokens = target.resume(text.tokens, min(text.first_read, known), i)
+                reusable = min([d.reusable(text.tokens, i) for d in observers], default=len(text.tokens))
+                text.first_read = self._first_read(text, i, reusable)
+                text.cached_tokens = target.resume(text.tokens, min(text.first_read, reusable), i)
 
-    def _first_read(self, text: Text, place: int, known: int) -> int:
+    def _first_read(self, text: Text, place: int, reusable: int) -> int:
         """Prompt tokens to prefill: all but the last one, or only the cached ones if a short tail is left.
-        Of these `known` need not be read again for the drafters.
+        The first `reusable` tokens need not be read again for the drafters.
 
         A recurrent target can resume at the end of a prefill. The next prompt may lack this one's last tokens
         (a chat template's start of the answer): they are always left as a tail.
         """
-        rest = text.prompt_length - min(known, self._target.shared(text.tokens, place))
+        rest = text.prompt_length - min(reusable, self._target.shared(text.tokens, place))
         tail = RECURRENT_TAIL if self._target.recurrent else SHORT_TAIL
         if not 1 <= rest <= tail or len(self._places) > 1:
             rest = tail if self._target.recurrent else 1
@@ -229,7 +229,7 @@ class Rows:
         drafters = [
             drafter  # one that has not observed a text would draft from nothing
             for drafter in self._drafters
-            if all(drafter.known(tokens, i) >= target.seen[i] for i, tokens in places)
+            if all(drafter.reusable(tokens, i) >= target.seen[i] for i, tokens in places)
         ]
         for drafter in drafters:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])

@@ -39,7 +39,8 @@ def as_json(calibration: "Calibration") -> dict[str, Any]:
         "contexts": contexts,
         "verify": {str(c): calibration.verifying(c) for c in contexts},
         "draft_step": {
-            name: {str(c): calibration.draft_step(name, c) for c in contexts} for name in calibration.stepping
+            name: {str(c): calibration.draft_step(name, c) for c in contexts}
+            for name in calibration.timed_drafters
         },
         "costs": costs.as_json(),
         "relative": {
@@ -59,14 +60,14 @@ def tables(calibration: "Calibration") -> Iterator["Table | str"]:
     yield _curve(calibration)
     for context in calibration.contexts:
         plain = calibration.verifying(context).get(1)
-        for name in calibration.stepping:
+        for name in calibration.timed_drafters:
             step = calibration.draft_step(name, context)
             if step is not None and plain:
                 yield (
                     f"With {context} tokens in the context, one more token drafted by {name} costs "
                     f"{step * 1000:.2f} ms, {step / plain:.2f} of a plain round."
                 )
-    for name in dict.fromkeys([*costs.rounds, *calibration.stepping]):
+    for name in dict.fromkeys([*costs.rounds, *calibration.timed_drafters]):
         share = pays_from(costs, name, near)
         pays = f"pays from {share:.0%} accepted on" if share else "never pays here"
         pays = pays if name in costs.rounds else "was not timed: too little time was left for it"

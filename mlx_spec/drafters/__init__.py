@@ -53,15 +53,15 @@ class Drafter(ABC):
     taps: Sequence[int] = ()
     """Layers of the target whose outputs it observes."""
     trees: bool = False
-    """Whether it may propose trees; `meet` clears it if the target cannot read them."""
+    """Whether it may propose trees; `attach` clears it if the target cannot read them."""
     nodes: Sequence[int] = ()
     """Sizes of its trees, if it has several."""
     by_name: bool = False
     """Whether it drafts only if the options name it, not in `auto`."""
 
     @property
-    def steps(self) -> bool:
-        """Whether each drafted token takes a step of a model."""
+    def takes_time(self) -> bool:
+        """Whether drafting takes a time worth measuring: a model is run for it."""
         return bool(self.models)
 
     @property
@@ -69,7 +69,7 @@ class Drafter(ABC):
         """Modules with its weights, which may include some of the target's."""
         return [each.model for each in self.models]
 
-    def meet(self, target: Model) -> None:
+    def attach(self, target: Model) -> None:
         """Called with the target, whose rows it may use."""
         self.trees = self.trees and target.trees
 
@@ -92,7 +92,7 @@ class Drafter(ABC):
         """Keep nothing of the texts before, as after loading; texts that are cached are not read again."""
         return None
 
-    def known(self, tokens: Sequence[int], place: int) -> int:
+    def reusable(self, tokens: Sequence[int], place: int) -> int:
         """How many of the first tokens the target need not read again for it, of a text at this place."""
         return len(tokens)
 

@@ -29,11 +29,11 @@ class AssistantDrafter(LastStateDrafter):
         self.head, self.taps = head, head.taps
 
     @property
-    def steps(self) -> bool:
+    def takes_time(self) -> bool:
         return True
 
-    def meet(self, target: Model) -> None:
-        super().meet(target)
+    def attach(self, target: Model) -> None:
+        super().attach(target)
         if any(buffer.bits for buffer in target.buffers):
             raise UnsupportedModel(
                 "An assistant reads its target's keys and values, and these are quantized. Leave kv_bits out."

@@ -52,7 +52,7 @@ class FeatureDrafter(ModelDrafter):
         self._features = rearranged(self._features, order)
         self._kept.rearrange(order)
 
-    def known(self, tokens: Sequence[int], place: int) -> int:
+    def reusable(self, tokens: Sequence[int], place: int) -> int:
         return self._kept.common(tokens, place)
 
     def pretend(self, tokens: Sequence[int]) -> None:

@@ -166,8 +166,8 @@ class ForeignDrafter(Drafter):
 class ByVocabulary(ForeignDrafter):
     """Guesses among the tokens that both vocabularies have."""
 
-    def meet(self, target: Model) -> None:
-        super().meet(target)
+    def attach(self, target: Model) -> None:
+        super().attach(target)
         shared, draft_vocab = zip(*self._translator.shared, strict=True), self.cached.vocab
         pairs = [(t, d) for t, d in shared if t < target.vocab and d < draft_vocab]
         self._target_ids = mx.array([t for t, _ in pairs], mx.int32)

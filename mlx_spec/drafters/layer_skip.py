@@ -49,7 +49,7 @@ class LayerSkipDrafter(Drafter):
         self.candidate = replace(CANDIDATE, prior=acceptance)
         self._layers = frozenset(layers)
 
-    def meet(self, target: Model) -> None:
+    def attach(self, target: Model) -> None:
         self.cached.share(target, self._layers)
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:

@@ -67,7 +67,7 @@ class RecyclingDrafter(Drafter):
         self._readers: list[Reader] = []
         self._forgotten = False
 
-    def meet(self, target: Model) -> None:
+    def attach(self, target: Model) -> None:
         self._next = mx.zeros((target.vocab,), mx.int32)
 
     def forget(self) -> None:

@@ -107,7 +107,7 @@ def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
     model = assistant_heads.target()
     drafters = [LookupDrafter(), AssistantDrafter(assistant_heads.head_for(model))]
     calibration = Calibration(Engine(model, drafters, context_limit=512))
-    assert calibration.stepping == ["assistant"]
+    assert calibration.timed_drafters == ["assistant"]
     assert {kind.drafter for kind in calibration._kinds()} == {"none", "lookup", "assistant"}
     timed = calibration.times.items()
     assert any(

@@ -30,7 +30,7 @@ class UnevenMachine:
         self.plain, self.now, self._draw = plain, 0.0, random.Random(seed)
         self.controller: OneKind | None = None
         self.context_limit, self.can_pretend, self.target = 2048, True, SimpleNamespace(compiles=True)
-        head = SimpleNamespace(name="eagle", steps=True, models=[None], trees=False, nodes=())
+        head = SimpleNamespace(name="eagle", takes_time=True, models=[None], trees=False, nodes=())
         self.drafters = [head]
         self._changes = list(accumulate(self._draw.expovariate(1 / SPELL) for _ in range(100)))
 

@@ -275,8 +275,8 @@ def first_layers(kind: type[Any]) -> type[Drafter]:
     """Reads the target's first layers, not the last of their kind."""
 
     class FirstLayers(kind):
-        def meet(self, target):
-            super().meet(target)
+        def attach(self, target):
+            super().attach(target)
             self._buffers["sliding_attention"] = target.buffers[0]
 
     return FirstLayers

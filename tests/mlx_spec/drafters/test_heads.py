@@ -132,5 +132,5 @@ def test_a_head_that_joins_a_chat_begun_without_it_reads_what_it_missed(name: st
 
 
 def test_features_taken_as_read_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EagleDrafter, "known", lambda self, tokens, place: len(tokens))
+    monkeypatch.setattr(EagleDrafter, "reusable", lambda self, tokens, place: len(tokens))
     assert not joins_late("eagle")

@@ -33,7 +33,7 @@ def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, leng
 
 def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_followed_the_last():
     drafter = RecyclingDrafter()
-    drafter.meet(Model(tiny_llama(0)))
+    drafter.attach(Model(tiny_llama(0)))
     a, b, c, d, e, unseen = 3, 4, 5, 6, 7, 8
     read = [a, b, c, d, b, e, a, d]
     drafter.observe(Pass(mx.array([read]), Length.exact(0)), NOTHING, None)
@@ -46,7 +46,7 @@ def test_it_drafts_what_followed_the_last_two_tokens_of_a_prompt_and_else_what_f
 
 def test_what_is_written_to_one_place_in_one_go_is_the_same_everywhere():
     drafter = RecyclingDrafter()
-    drafter.meet(Model(tiny_llama(0)))
+    drafter.attach(Model(tiny_llama(0)))
     drafter._next, drafter._pairs = Written(drafter._next), Written(drafter._pairs)  # type: ignore[assignment]
     drafter.observe(Pass(mx.array([[3, 4, 5, 3, 4, 6], [3, 4, 7, 4, 8, 9]]), Length.exact(0)), NOTHING, None)
     pair = _place(mx.array(3), mx.array(4)).item()
@@ -55,7 +55,7 @@ def test_what_is_written_to_one_place_in_one_go_is_the_same_everywhere():
 
 def test_in_a_tree_of_another_drafter_a_token_is_behind_its_parent_and_not_behind_the_one_before_it():
     drafter = RecyclingDrafter()
-    drafter.meet(Model(tiny_llama(0)))
+    drafter.attach(Model(tiny_llama(0)))
     drafter.begin([[3, 3]], [[]])
     draft = Draft(mx.array([[4, 5, 6]]), 2, mx.array([[0, 0, 1]]))
     logits = mx.zeros((1, 4, 20)).at[0, 3, 12].add(1)
@@ -69,7 +69,7 @@ def test_in_a_tree_of_another_drafter_a_token_is_behind_its_parent_and_not_behin
 
 def test_without_an_earlier_occurrence_it_has_no_candidate_and_its_shadow_results_are_right():
     drafter = RecyclingDrafter()
-    drafter.meet(Model(tiny_llama(0)))
+    drafter.attach(Model(tiny_llama(0)))
     text, length = [3, 4, 5], Length.exact(3)
     drafter.begin([text], [[]])
     assert not drafter.candidates(length)
