@@ -45,7 +45,7 @@ SLASH_COMMANDS = (
     *_settings("drafting."),
     SlashCommand("pairs", "", "Choose or download a pair of models"),
     SlashCommand("welcome", "", "What the built-in pair is, and real pairs that fit this machine"),
-    SlashCommand("notices", "", "What the program said since it was started"),
+    SlashCommand("notices", "", "Messages from the program since it was started"),
     SlashCommand("use", "PAIR", "Answer with another pair from here on"),
     SlashCommand("pull", "PAIR", "Download a pair; /pairs shows how far it is"),
     SlashCommand("remove", "PAIR", "Delete a pair's files, after asking"),

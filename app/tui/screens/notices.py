@@ -17,7 +17,7 @@ STYLES: dict[Kind, str] = {"info": "", "mistake": "", "warning": "$text-warning"
 
 class NoticesScreen(Panel):
     TITLE = "Notices"
-    HELP = "What the program said since it was started, the last at the end."
+    HELP = "Messages from the program since it was started, newest last."
 
     BINDINGS = [bind("escape,q", "dismiss", "Close", "notices.close", "Close this list")]
 
@@ -30,7 +30,7 @@ class NoticesScreen(Panel):
             when = (f"{notice.when:%H:%M:%S}  ", "$text-muted")
             yield Static(Content.assemble(when, (printable(notice.text), STYLES[notice.kind])))
         if not self._notices:
-            yield Static(Content("Nothing was said yet."))
+            yield Static(Content("No messages yet."))
 
     def on_mount(self) -> None:
         self.app.clear_notifications()  # they would lie over the list, which has them
