@@ -173,7 +173,7 @@ class PullQueue:
         pairs = {job.pair: job.error for job in self.jobs if job.is_wanted}
         if pairs != self._kept_pairs and not self._ended:
             self._kept_pairs = pairs
-            # The same disk has the chats: what is wrong with it was said of them.
+            # The chats are on the same disk: its errors are shown when they cannot be saved.
             with suppress(OSError):
                 self._kept.keep(_rows(pairs)) if pairs else self._kept.drop()
 

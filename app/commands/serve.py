@@ -65,7 +65,7 @@ def command(
     args.print_config_problems()
     spec = pair.chosen()
     for source in spec.sources:
-        installed_folder(source, spec)  # a missing one is told before a place to ask is printed
+        installed_folder(source, spec)  # an error if it is missing, before the address is printed
     run_server(
         spec,
         options,

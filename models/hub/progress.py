@@ -11,7 +11,7 @@ Phase = Literal["asking", "tokenizers", "weights", "checking", "done"]
 _STALLED_SECONDS = 5.0
 _RATE_SECONDS = 10.0
 _SURE_SECONDS = 3.0
-"""Until a rate is told: connections begin slowly, and hours would be foretold for minutes."""
+"""Measured before a rate is shown: connections begin slowly, and the time left would be far too long."""
 
 
 @dataclass(frozen=True, slots=True)
