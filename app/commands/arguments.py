@@ -276,7 +276,7 @@ def tuned_pair(
     try:
         yield pair
     finally:
-        drafting_state.keep(pair)
+        drafting_state.save(pair)
 
 
 def measured(pair: "LoadedPair") -> "Calibration":
@@ -293,7 +293,7 @@ def measured(pair: "LoadedPair") -> "Calibration":
             lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
             lambda: interrupt.pressed,
         )
-    if not drafting_state.keep(pair):
+    if not drafting_state.save(pair):
         talk(f"Not saved: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
         talk("Measuring was cut short: its timings so far are used, and answers add to them.")

@@ -59,10 +59,10 @@ def command(
     asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
     request = Answer(0, asked, options, stop_texts=stops, parts=not raw)
     with args.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
-        ended, said, thought = print_answer(Session(loaded), request, quiet=json)
+        ended, answer, thought = print_answer(Session(loaded), request, quiet=json)
     if not json:
         talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))
-    return exit_code(ended, spec, json=json, text=said, thought=thought)
+    return exit_code(ended, spec, json=json, text=answer, thought=thought)
 
 
 def first_event(pair: "LoadedPair", request: Answer) -> TurnEvent:
@@ -107,14 +107,16 @@ def print_answer(
                             _print(piece, pieces[-1:])
                         pieces.append(piece)
                 case TurnEnded():
-                    said = {part: text_of(p for p in pieces if p.thought is part) for part in (True, False)}
+                    answer, thought = (
+                        text_of(p for p in pieces if p.thought is part) for part in (False, True)
+                    )
                     if not quiet:
                         progress.clear()
                         aside("\n" if pieces and pieces[-1].thought else "")
-                        data("", end="\n" if line_break and not said[False].endswith("\n") else "")
-                    if said[True] and not said[False] and event.finish_reason == "length":
+                        data("", end="\n" if line_break and not answer.endswith("\n") else "")
+                    if thought and not answer and event.finish_reason == "length":
                         talk("The answer ended inside its thought. Allow a longer one: --max-tokens N.")
-                    return Printed(event, said[False], said[True])
+                    return Printed(event, answer, thought)
     raise AssertionError("an answer always ends with TurnEnded")
 
 

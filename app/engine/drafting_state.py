@@ -27,21 +27,21 @@ METHOD = 7
 def restore(pair: "LoadedPair") -> bool:
     """Give the saved state to the pair's engine. False if there is none that applies."""
     try:
-        kept = parse_json(state_file(pair).read_text(encoding="utf-8"))
-        if kept["circumstances"] != _circumstances(pair):
+        saved = parse_json(state_file(pair).read_text(encoding="utf-8"))
+        if saved["circumstances"] != _circumstances(pair):
             return False
-        pair.engine.controller.restore(kept["learned"])
+        pair.engine.controller.restore(saved["learned"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
     return True
 
 
-def keep(pair: "LoadedPair") -> bool:
+def save(pair: "LoadedPair") -> bool:
     """Save what was learned. False if the disk cannot be written to."""
     learned = pair.engine.controller.as_json()
-    kept = {"pair": _pair_key(pair), "circumstances": _circumstances(pair), "learned": learned}
+    saved = {"pair": _pair_key(pair), "circumstances": _circumstances(pair), "learned": learned}
     try:
-        atomic_write(state_file(pair), json.dumps(kept))
+        atomic_write(state_file(pair), json.dumps(saved))
     except OSError:
         return False
     return True
@@ -81,8 +81,8 @@ class TunedSession(Session):
 
     def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
         calibrate(self._pair.engine, progress, skipped)
-        self.keep()
+        self.save()
         self.is_tuned = True
 
-    def keep(self) -> None:
-        keep(self._pair)
+    def save(self) -> None:
+        save(self._pair)

@@ -226,7 +226,7 @@ def _answer(
         if isinstance(error, RankLost):  # no further answer is possible
             outbox.send(LoadFailed(str(error)))
     finally:
-        session.keep()
+        session.save()
 
 
 def _failed(number: int, error: Exception) -> AnswerFailed:

@@ -101,8 +101,8 @@ class History:
         """
         with self.connection:
             self.connection.executemany(_SAVE_CHAT, [_row(_CHAT, chat_value(chat)) for chat in chats])
-            said = {one.chat for one in messages}
-            times = [(c.changed, c.id, c.changed) for c in chats if c.id in said]
+            with_messages = {one.chat for one in messages}
+            times = [(c.changed, c.id, c.changed) for c in chats if c.id in with_messages]
             self.connection.executemany(_CHANGE_CHAT, times)
             rows = [_row(_MESSAGE, message_value(one) | {"chat": one.chat}) for one in messages]
             self.connection.executemany(_SAVE_MESSAGE, rows)

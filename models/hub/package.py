@@ -63,10 +63,10 @@ def _install(package: Package, scratch: Path) -> None:
     )  # fmt: skip
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        told = [line.partition(": ")[2] for line in lines if line.lower().startswith(("error: ", "cause: "))]
-        if told[:1] == ["Exception:"]:  # pip's traceback follows, and ends with the reason
-            told = []
-        reason = ": ".join(told[:2] or lines[-1:]).rstrip(".") or "no reason given"
+        errors = [one.partition(": ")[2] for one in lines if one.lower().startswith(("error: ", "cause: "))]
+        if errors[:1] == ["Exception:"]:  # pip's traceback follows, and ends with the reason
+            errors = []
+        reason = ": ".join(errors[:2] or lines[-1:]).rstrip(".") or "no reason given"
         raise MachineTrouble(
             f"The package {package.name} {package.version} could not be fetched: {reason}. "
             "Check the network, and pull again."

@@ -139,6 +139,6 @@ def _end(ranks: Ranks) -> None:
 
 def _give_up() -> NoReturn:
     """End the process: the main thread waits in MLX, where no exception reaches it."""
-    said = f"Another Mac did not answer for {SILENCE:.0f} s: its program hangs, or the network failed."
-    print(f"\n{said} Start all of them again.", file=sys.stderr, flush=True)
+    message = f"Another Mac did not answer for {SILENCE:.0f} s: its program hangs, or the network failed."
+    print(f"\n{message} Start all of them again.", file=sys.stderr, flush=True)
     os._exit(3)

@@ -80,7 +80,7 @@ class ScriptedSession:
                 return
             time.sleep(0.05)
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """There is nothing to save."""
 
     def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:

@@ -34,4 +34,4 @@ def write_tiny_pair(folder: Path, target_layers: int = 2, draft_layers: int = 1)
 
 def count_as_measured(pair: TinyPair) -> None:
     """Mark the pair as measured in this home, which saves processes some seconds at first use."""
-    assert drafting_state.keep(load_pair(target=str(pair.target), draft=str(pair.draft)))
+    assert drafting_state.save(load_pair(target=str(pair.target), draft=str(pair.draft)))

@@ -34,7 +34,7 @@ def plans(pair: "LoadedPair", quick: bool) -> tuple[Plan, Plan]:
 
 def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Callable[..., None]) -> None:
     """Run check, tune and bench; send their results as they come, unfinished ones too."""
-    from app.engine.drafting_state import keep
+    from app.engine.drafting_state import save
     from mlx_spec.calibrate import calibrate
 
     send("part", "loaded", {"weight_bytes": pair.memory_bytes, "notes": list(pair.notes)})
@@ -42,7 +42,7 @@ def measure_pair(pair: "LoadedPair", checking: Plan, benching: Plan, send: Calla
         send("part", "check", {"complete": complete, **check.as_json(collector.measured())})
     send("step", "measuring rounds")
     calibration = calibrate(pair.engine)
-    keep(pair)
+    save(pair)
     send("part", "tune", tune.as_json(calibration))
     options, repeats = benching.options, benching.repeats
     about = {"max_tokens": options.max_tokens, "repeats": repeats, "temperature": options.temperature}

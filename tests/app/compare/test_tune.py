@@ -38,7 +38,7 @@ def test_what_was_learned_is_used_by_the_next_process_unless_version_machine_or_
     assert not drafting_state.restore(pair), "nothing was measured yet"
     calibrate(pair.engine)
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=60)))
-    drafting_state.keep(pair)
+    drafting_state.save(pair)
     learned = pair.engine.controller.as_json()
     assert learned["costs"]["plain"] and learned["acceptance"]
     again = loaded(tiny_pair)
@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_used_holds_nothing_and_is_written_over(
     file.parent.mkdir(parents=True)
     file.write_text(content)
     assert not drafting_state.restore(pair)
-    drafting_state.keep(pair)
+    drafting_state.save(pair)
     assert drafting_state.restore(pair)
 
 
@@ -86,7 +86,7 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
         )
 
     def keep_often(letter: str) -> bool:
-        return all(drafting_state.keep(pair(letter)) for _ in range(3))
+        return all(drafting_state.save(pair(letter)) for _ in range(3))
 
     file = drafting_state.state_file(pair("a"))
     with ThreadPoolExecutor() as pool:
