@@ -116,7 +116,8 @@ class Model(ReadTexts):
             return self.forward(p)
         self._passes.fit(p, self.buffers)
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
-        start = mx.broadcast_to(mx.array(p.start.value, mx.int32), p.ids.shape[:1])
+        at = p.start.value
+        start = mx.broadcast_to(mx.array([at], mx.int32) if isinstance(at, int) else at, p.ids.shape[:1])
         with self._or_drop():
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)

@@ -143,4 +143,4 @@ def _view(entry: Entry, at: Length, recurrent: Iterator[ArraysCache], tree: Tree
 
 def _column(at: Length) -> mx.array:
     """`[b, 1]`, or `[1, 1]` where it is the same for all."""
-    return mx.array(at.value).reshape(-1, 1)
+    return mx.array([[at.value]]) if isinstance(at.value, int) else at.value[:, None]

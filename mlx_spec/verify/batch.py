@@ -91,11 +91,11 @@ class BatchVerifier(Proposer):
         ]
 
     def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
-        each = [r.scores(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
+        each = [r.scores(logits[i : i + 1], index, _one(drafted, i)) for i, r in enumerate(self._rounds)]
         return mx.concatenate(each)
 
     def propose(self, logits: Logits, index: int, drafted: Drafted) -> Proposal:
-        each = [r.propose(logits[i : i + 1], index, drafted[i]) for i, r in enumerate(self._rounds)]
+        each = [r.propose(logits[i : i + 1], index, _one(drafted, i)) for i, r in enumerate(self._rounds)]
         tokens = mx.stack([token for token, _ in each])
         if not (drawn := [p for _, p in each if p is not None]):
             return tokens, None
@@ -108,8 +108,8 @@ class BatchVerifier(Proposer):
             return self._plain(draft, logits[:, -1])
         logits = logits[:, -1 - draft.tokens.shape[1] :]
         judged = [
-            self._chain(i, draft, logits[i]) if tree is None else self._tree(i, draft, tree, logits[i])
-            for i in range(len(self._rounds))
+            self._chain(i, draft, each) if tree is None else self._tree(i, draft, tree, each)
+            for i, each in enumerate(_one(logits, i) for i in range(len(self._rounds)))
         ]
         accepted, path, tokens = (mx.stack(list(each)) for each in zip(*judged, strict=True))
         return Verdict(accepted, path, tokens)
@@ -117,7 +117,7 @@ class BatchVerifier(Proposer):
     def guesses(self, logits: Float[mx.array, "b rows vocab"], known: Tokens) -> Tokens:
         count = known.shape[1]
         rounds = self._at(self._length.plus(-count), count - 1)
-        return mx.stack([r.guesses(logits[i], known[i]) for i, r in enumerate(rounds)])
+        return mx.stack([r.guesses(_one(logits, i), _one(known, i)) for i, r in enumerate(rounds)])
 
     def _plain(self, draft: Draft, logits: mx.array) -> Verdict:
         scores = self.scores(logits, 0, draft.tokens)
@@ -125,7 +125,7 @@ class BatchVerifier(Proposer):
         return Verdict(nothing, nothing[:, None], mx.argmax(scores, axis=-1, keepdims=True).astype(mx.int32))
 
     def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
-        drafted, places = draft.tokens[i], mx.arange(draft.depth + 1)
+        drafted, places = _one(draft.tokens, i), mx.arange(draft.depth + 1)
         probs = None if draft.probs is None else draft.probs[i]
         accepted, bonus = self._rounds[i].judge(drafted, probs, logits)
         return accepted, places, mx.where(places < accepted, mx.pad(drafted, (0, 1)), bonus)
@@ -133,7 +133,12 @@ class BatchVerifier(Proposer):
     def _tree(
         self, i: int, draft: Draft, tree: Tree, logits: mx.array
     ) -> tuple[mx.array, mx.array, mx.array]:
-        drafted = draft.tokens[i]
+        drafted = _one(draft.tokens, i)
         own = self._rounds[i].own(logits, drafted, tree, i)
         accepted, path = walk(own, drafted, tree.parents[i], draft.depth)
         return accepted, path, own[path]
+
+
+def _one(x: mx.array, i: int) -> mx.array:
+    """`x[i]`, not copied: MLX gathers it by such an index."""
+    return x[i : i + 1].squeeze(0)
