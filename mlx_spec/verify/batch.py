@@ -107,9 +107,10 @@ class BatchVerifier(Proposer):
         if not draft.depth:
             return self._plain(draft, logits[:, -1])
         logits = logits[:, -1 - draft.tokens.shape[1] :]
+        by_text = [_one(logits, i) for i in range(len(self._rounds))]
         judged = [
             self._chain(i, draft, each) if tree is None else self._tree(i, draft, tree, each)
-            for i, each in enumerate(_one(logits, i) for i in range(len(self._rounds)))
+            for i, each in enumerate(by_text)
         ]
         accepted, path, tokens = (mx.stack(list(each)) for each in zip(*judged, strict=True))
         return Verdict(accepted, path, tokens)
@@ -126,7 +127,7 @@ class BatchVerifier(Proposer):
 
     def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
         drafted, places = _one(draft.tokens, i), mx.arange(draft.depth + 1)
-        probs = None if draft.probs is None else draft.probs[i]
+        probs = None if draft.probs is None else _one(draft.probs, i)
         accepted, bonus = self._rounds[i].judge(drafted, probs, logits)
         return accepted, places, mx.where(places < accepted, mx.pad(drafted, (0, 1)), bonus)
 
@@ -135,7 +136,7 @@ class BatchVerifier(Proposer):
     ) -> tuple[mx.array, mx.array, mx.array]:
         drafted = _one(draft.tokens, i)
         own = self._rounds[i].own(logits, drafted, tree, i)
-        accepted, path = walk(own, drafted, tree.parents[i], draft.depth)
+        accepted, path = walk(own, drafted, _one(tree.parents, i), draft.depth)
         return accepted, path, own[path]
 
 
