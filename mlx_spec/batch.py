@@ -79,6 +79,10 @@ class Batch:
         self.pending: deque[Flight] = deque()
         self.unseen = 1
         """Tokens at the end of the texts that the target has not seen: one, more in the first round."""
+        self.nothing = Draft.none(len(places))
+        """A plain round's draft."""
+        self.likeliest = max((t.likeliest for t in self.live if t.likeliest is not None), default=None)
+        """The largest `Text.likeliest`; None: none is set."""
         self._alive = mx.array([text is not None for text in places], mx.int32) if self._free else None
         """`[b]`, 0 at free places; None: there are none."""
         for i, text in enumerate(places):
@@ -96,16 +100,6 @@ class Batch:
     def numbers(self) -> list[int]:
         """The text's number at each place, -1 at free ones."""
         return [text.number if text else -1 for text in self.places]
-
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest text, as far as the host has read it."""
-        return max(len(text.tokens) for text in self.live)
-
-    @property
-    def likeliest(self) -> int | None:
-        """The largest `Text.likeliest`; None: none is set."""
-        return max((s.likeliest for s in self.live if s.likeliest is not None), default=None)
 
     def context(self, nodes: int) -> Context:
         """What a drafter is shown."""
@@ -129,11 +123,12 @@ class Batch:
     def next_pass(self, draft: Draft) -> Pass:
         """The target's pass over the unseen tokens and the draft."""
         unseen, self.unseen = self.unseen, 1
-        ids = take_rows(self.tokens, self.length.plus(-unseen).value, unseen)
+        start = self.length.plus(-unseen)
+        ids = take_rows(self.tokens, start.value, unseen)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
             ids = mx.concatenate([ids, mx.clip(draft.tokens, 0, self.vocab - 1)], axis=1)
-        return Pass(ids, self.length.plus(-unseen), draft, Tree.of(draft))
+        return Pass(ids, start, draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:
         """Append the tokens gained to the texts. Returns `Flight.result`, for the host to read."""
@@ -171,8 +166,10 @@ class Batch:
 
     def _settle(self) -> None:
         lengths, free = [len(s.tokens) for s in self.live], self._free.values()
+        self.longest = max(lengths)
+        """Tokens of the longest text, as far as the host has read it."""
         low = min([min(lengths) + len(self.pending), *free])
-        high = max([max(lengths) + sum(flight.draft.depth + 1 for flight in self.pending), *free])
+        high = max([self.longest + sum(flight.draft.depth + 1 for flight in self.pending), *free])
         value = low
         if low < high or free:
             exact = (len(text.tokens) if text else self._free[i] for i, text in enumerate(self.places))

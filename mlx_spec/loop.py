@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlx_spec.arrays import Draft
 from mlx_spec.batch import Batch, Flight
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.drafters import Drafter, checked_candidates
@@ -91,7 +90,7 @@ class Loop:
         """Build one round and start it. Only a timed draft waits."""
         batch, start, unseen = self.batch, time.perf_counter(), self.batch.unseen
         verifier = batch.verifier(plan.depth)
-        draft = Draft.none(len(batch.places))
+        draft = batch.nothing
         if plan.drafter:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
             batch.check(draft, plan.drafter.name, plan.depth)

@@ -65,7 +65,7 @@ class Rows:
         """Writes the texts whose prompts were read, if any."""
         self._drafters: list[Drafter] = []
         """Drafters of the oldest text's options."""
-        self._seconds_per_token = 0.0  # of prefill
+        self._seconds_per_token = 1.0  # of prefill; slow until it was timed
 
     def add(
         self,
@@ -116,9 +116,9 @@ class Rows:
             self._check()
             try:
                 read = self._regroup() if self._changed() else []
-                if self._read_prompts():
+                if self._is_reading() and self._read_prompts():
                     read += self._regroup()
-                due = self._is_awaited() or all(text.begun for text in self._live())
+                due = not self._is_reading() or self._is_awaited()
                 return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
             except BaseException:
                 self.closed = True  # a failed pass leaves the caches in an unknown state
@@ -139,6 +139,10 @@ class Rows:
     def _live(self) -> list[Text]:
         """Texts that have a place and have not ended."""
         return [text for text in self._places if text and not text.ended]
+
+    def _is_reading(self) -> bool:
+        """Whether prompts are left to read."""
+        return any(not text.begun for text in self._live())
 
     def _is_awaited(self) -> bool:
         """Whether somebody waits for the next round. If not, it is due when it is one of all texts."""
@@ -192,7 +196,7 @@ class Rows:
             places[at], order[at] = text, best
         rearrange(target, self._all_drafters, order)
         self._places = places
-        if not any(text not in joining for text in places if text):
+        if all(text in joining for text in places if text):
             mx.reset_peak_memory()
         for i, text in enumerate(places):
             if text and text in joining:
@@ -244,22 +248,19 @@ class Rows:
         begun = [bool(text.begun) for text in self._live()]
         wait = WAIT * begun.count(False) / max(1, begun.count(True))
         until, finished = time.perf_counter() + min(max(WAIT, wait), LONGEST_WAIT), False
-        while (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
+        while self._is_reading() and (left := until - time.perf_counter()) > 0 and self._read_prompt(left):
             finished = True
         return finished
 
     def _read_prompt(self, seconds: float) -> bool:
         """Read a piece of a prompt. Returns whether that was its last."""
         reading = [(text.number, i, text) for i, text in enumerate(self._places) if text and not text.begun]
-        if not reading:
-            return False
         (_, place, text), target = min(reading), self._target
         first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()
         if self._loop:
             self._loop.timer.disturb()
         if self._is_awaited():
-            pace = self._seconds_per_token
-            piece = max(LEAST_PIECE, min(piece, int(seconds / pace) if pace else 0))
+            piece = max(LEAST_PIECE, min(piece, int(seconds / self._seconds_per_token)))
         if first < text.first_read:
             target.read(min(first + piece, text.first_read), self._observe, place)
             done = target.seen[place]

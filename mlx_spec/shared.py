@@ -137,9 +137,8 @@ class SharedRows(Rows):
 
     def _read_prompts(self) -> bool:
         """Read one piece: as many tokens as rank 0 reads in the time that other texts may wait."""
-        if any(text and not text.begun for text in self._places):
-            microseconds = self._ranks.decide([round(1e6 * self._seconds_per_token)])[0]
-            self._seconds_per_token = microseconds / 1e6
+        microseconds = self._ranks.decide([max(1, round(1e6 * self._seconds_per_token))])[0]
+        self._seconds_per_token = microseconds / 1e6
         return self._read_prompt(WAIT)
 
     def _begin(self, written: list[Text | None], draft_length: int | None) -> Loop:

@@ -71,26 +71,17 @@ class Text:
             likeliness: of each token, from `verify.likeliness`; not used unless `likeliest` is set.
         """
         taken, stop = self._cut(whole.tokens)
-        self.ended, seconds = stop is not None, whole.seconds
+        self.ended, read = stop is not None, whole
         if not self.rounds and self.begun:
-            seconds = min(seconds, time.perf_counter() - self.begun)
-        drafted = whole.drafted[:taken] if stop and whole.tree_depth is None else whole.drafted
-        likely = [] if self.likeliest is None else likeliness[:taken]
-        self.tokens += whole.tokens[:taken]
-        self.rounds.append(
-            replace(
-                whole,
-                drafted=drafted,
-                accepted=min(whole.accepted, taken),
-                tokens=whole.tokens[:taken],
-                seconds=seconds,
-                stop=stop,
-                # A draft that is cut here took as long as the whole of it.
-                steady=whole.steady and len(drafted) == len(whole.drafted),
-                likeliness=tuple(read_likeliness(each, self.likeliest or 0) for each in likely),
-            )
-        )
-        return self.rounds[-1]
+            read = replace(read, seconds=min(read.seconds, time.perf_counter() - self.begun))
+        if stop:
+            read = _ended(read, taken, stop)
+        if self.likeliest is not None:
+            each = (read_likeliness(numbers, self.likeliest) for numbers in likeliness[:taken])
+            read = replace(read, likeliness=tuple(each))
+        self.tokens += read.tokens
+        self.rounds.append(read)
+        return read
 
     def _cut(self, gained: Sequence[int]) -> tuple[int, StopReason | None]:
         for taken, token in enumerate(gained, 1):
@@ -99,6 +90,20 @@ class Text:
             if len(self.tokens) + taken >= self.limit:
                 return taken, "length"
         return len(gained), None
+
+
+def _ended(whole: Round, taken: int, stop: StopReason) -> Round:
+    """The first `taken` tokens of a text's last round."""
+    drafted = whole.drafted if whole.tree_depth is not None else whole.drafted[:taken]
+    return replace(
+        whole,
+        drafted=drafted,
+        accepted=min(whole.accepted, taken),
+        tokens=whole.tokens[:taken],
+        stop=stop,
+        # A draft that is cut here took as long as the whole of it.
+        steady=whole.steady and len(drafted) == len(whole.drafted),
+    )
 
 
 Read = list[tuple[Text, Round]]

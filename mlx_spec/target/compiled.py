@@ -32,10 +32,11 @@ class CompiledPasses:
 
     def fit(self, p: Pass, buffers: Sequence[Buffer]) -> None:
         """Adjust bounds and buffers to a pass."""
-        needed = capacity_for(p.start.high + p.ids.shape[1])
-        # Layers without a window read from the first row, however long the text is.
-        low = p.start.low // CAPACITY_STEP * CAPACITY_STEP if any(b.window for b in buffers) else 0
-        if low != self.bounds.low or self.bounds.high < needed:
+        end, low = p.start.high + p.ids.shape[1], p.start.low // CAPACITY_STEP * CAPACITY_STEP
+        if low and not any(buffer.window for buffer in buffers):
+            low = 0  # layers without a window read from the first row, however long the text is
+        if low != self.bounds.low or self.bounds.high < end:
+            needed = capacity_for(end)
             found = self._kept.pop((low, needed), None)
             while sum(self._built.values()) > KEPT and self._kept:
                 oldest = next(iter(self._kept))

@@ -1,8 +1,7 @@
 """A model of mlx-lm with caches that can be rewound, and the record of which tokens their rows belong to."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -116,12 +115,16 @@ class Model(ReadTexts):
             return self.forward(p)
         self._passes.fit(p, self.buffers)
         tree = (p.tree.parents, p.tree.depths, p.tree.visible) if p.tree else ()
-        at = p.start.value
-        start = mx.broadcast_to(mx.array([at], mx.int32) if isinstance(at, int) else at, p.ids.shape[:1])
-        with self._or_drop():
+        start = p.start.value
+        if isinstance(start, int):
+            start = mx.array([start] * len(p.ids), mx.int32)
+        try:
             taken = [buffer.take() for buffer in self.buffers]
             output, rows = self._passes.run(p.ids, start, taken, tree, p.hidden)
             self._hold(rows)
+        except BaseException:
+            self.drop()  # the rows are in the failed graph, and the next pass would compute it again
+            raise
         return Output(*output)
 
     def follow(self, p: Pass) -> Output:
@@ -170,16 +173,13 @@ class Model(ReadTexts):
         ids = mx.array([list(tokens[first:stop])], mx.int32)
         beside = None if hidden is None else hidden[sequence : sequence + 1, first:stop]
         p = Pass(ids, Length.exact(first), sequence=sequence, hidden=beside)
-        with self._or_drop():
-            caches = [] if self._history is None else plain_caches(self._history.now.after(0))
-            with only(self.buffers, sequence, len(self.texts), stop):
-                output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
-                states = states_in(caches)
-                mx.eval(states, [buffer.arrays for buffer in self.buffers])
-            if self._history is not None:
-                self._history.restart(stop, states)
+        try:
+            output = self._run(p, stop, sequence)
             if observe:
                 observe(p, output)
+        except BaseException:
+            self.drop()
+            raise
         if stop - first == PREFILL_CHUNK:  # smaller passes leave little memory, which is soon reused
             mx.clear_cache()
         self.seen[sequence] = stop
@@ -237,14 +237,16 @@ class Model(ReadTexts):
         for buffer, arrays in zip(self.buffers, rows, strict=True):
             buffer.arrays = arrays
 
-    @contextmanager
-    def _or_drop(self) -> Iterator[None]:
-        """If a pass fails, drop all rows: they are in its graph, and the next pass would compute it again."""
-        try:
-            yield
-        except BaseException:
-            self.drop()
-            raise
+    def _run(self, p: Pass, stop: int, sequence: int) -> Output:
+        """A pass over one sequence up to `stop`, evaluated; a rejection does not rewind into it."""
+        caches = [] if self._history is None else plain_caches(self._history.now.after(0))
+        with only(self.buffers, sequence, len(self.texts), stop):
+            output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
+            states = states_in(caches)
+            mx.eval(states, [buffer.arrays for buffer in self.buffers])
+        if self._history is not None:
+            self._history.restart(stop, states)
+        return output
 
     def _recorded(self, ids: mx.array) -> Output:
         """A pass right after the last one; a rejection may rewind into it."""

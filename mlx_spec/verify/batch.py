@@ -126,10 +126,9 @@ class BatchVerifier(Proposer):
         return Verdict(nothing, nothing[:, None], mx.argmax(scores, axis=-1, keepdims=True).astype(mx.int32))
 
     def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
-        drafted, places = _one(draft.tokens, i), mx.arange(draft.depth + 1)
         probs = None if draft.probs is None else _one(draft.probs, i)
-        accepted, bonus = self._rounds[i].judge(drafted, probs, logits)
-        return accepted, places, mx.where(places < accepted, mx.pad(drafted, (0, 1)), bonus)
+        accepted, tokens = self._rounds[i].judge(_one(draft.tokens, i), probs, logits)
+        return accepted, mx.arange(draft.depth + 1), tokens
 
     def _tree(
         self, i: int, draft: Draft, tree: Tree, logits: mx.array

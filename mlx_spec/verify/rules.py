@@ -1,8 +1,8 @@
-"""The three verification rules, pure functions that return (accepted, bonus) as arrays; `walk` is for trees.
+"""The three verification rules, pure functions that return (accepted, tokens) as arrays; `walk` is for trees.
 
 p is the target's distribution, q the one a drafted token was drawn from, both as probabilities; k is
-the draft length. `accepted` counts the drafted tokens that the text keeps; `bonus` is the target's own
-token after them. Everything is lazy: shapes never depend on how many were accepted.
+the draft length. `accepted` counts the drafted tokens that the text keeps; `tokens` are these and the
+bonus, the target's own token after them. Everything is lazy: shapes never depend on how many were accepted.
 
 A draft may be anything, NaN and ids out of range included: it costs speed, and the text keeps the
 target's distribution. A NaN row of the target gives some token, as in plain decoding.
@@ -11,8 +11,8 @@ target's distribution. A NaN row of the target gives some token, as in plain dec
 import mlx.core as mx
 from jaxtyping import Float, Int
 
-ChainVerdict = tuple[Int[mx.array, ""], Int[mx.array, ""]]
-"""(accepted, bonus)."""
+ChainVerdict = tuple[Int[mx.array, ""], Int[mx.array, " gained"]]
+"""(accepted, the tokens gained; meaningless after `accepted`)."""
 
 ROUNDING = 1e-3
 """By how much the sum of a row of q may differ from 1."""
@@ -26,8 +26,7 @@ def coupled(draft: Int[mx.array, " k"], scores: Float[mx.array, "k+1 vocab"]) ->
     on the draft. At temperature 0 they are logits.
     """
     own = mx.argmax(scores, axis=-1).astype(mx.int32)
-    accepted = _leading(own[:-1] == draft)
-    return accepted, own[accepted]
+    return _leading(own[:-1] == draft), own
 
 
 def token(
@@ -43,7 +42,7 @@ def token(
     """
     q = proper(draft, q)
     accepted = _leading(uniform < token_limits(draft, q, p))
-    return accepted, _draw(bonus_weights(q, p, accepted, mx.array(1.0)), gumbel)
+    return accepted, _gained(draft, accepted, bonus_weights(q, p, accepted, mx.array(1.0)), gumbel)
 
 
 def token_limits(
@@ -68,7 +67,7 @@ def block(
     limits, joint = block_limits(draft, q, p)
     lengths = mx.where(uniform < limits, mx.arange(1, draft.shape[0] + 1), 0)
     accepted = mx.max(mx.pad(lengths, (1, 0))).astype(mx.int32)
-    return accepted, _draw(bonus_weights(q, p, accepted, joint[accepted]), gumbel)
+    return accepted, _gained(draft, accepted, bonus_weights(q, p, accepted, joint[accepted]), gumbel)
 
 
 def block_limits(
@@ -132,8 +131,10 @@ def bonus_weights(
     return mx.where(residual.sum() > 0, residual, own)
 
 
-def _draw(weights: mx.array, gumbel: mx.array) -> mx.array:
-    return mx.argmax(mx.log(weights) + gumbel).astype(mx.int32)
+def _gained(draft: mx.array, accepted: mx.array, weights: mx.array, gumbel: mx.array) -> mx.array:
+    """The draft up to `accepted`, then a bonus drawn by these weights."""
+    bonus = mx.argmax(mx.log(weights) + gumbel).astype(mx.int32)
+    return mx.where(mx.arange(draft.shape[0] + 1) < accepted, mx.pad(draft, (0, 1)), bonus)
 
 
 def _leading(holds: mx.array) -> mx.array:

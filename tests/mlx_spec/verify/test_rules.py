@@ -261,13 +261,15 @@ def test_decisions_follow_the_limits_that_were_enumerated(scheme, broken):
     q = mx.array(np.where(np.arange(k)[:, None] == broken, np.nan, sound), mx.float32)
     uniform = mx.random.uniform(shape=(trials, k), key=mx.random.key(1))
     gumbel = mx.random.gumbel((trials, VOCAB), key=mx.random.key(2))
-    accepted, bonus = map(np.array, mx.vmap(lambda u, g: scheme.rule(ids, q, p, u, g))(uniform, gumbel))
+    accepted, tokens = map(np.array, mx.vmap(lambda u, g: scheme.rule(ids, q, p, u, g))(uniform, gumbel))
     q = rules.proper(ids, q)
     limits, weights = scheme.limits(ids, q, p)
     chances = scheme.chances(np.array(limits)[None])[0]
     assert np.abs(np.bincount(accepted, minlength=k + 1) / trials - chances).max() < 4 * 0.5 / trials**0.5
     for n in range(k + 1):
-        drawn = np.bincount(bonus[accepted == n], minlength=VOCAB)
+        gained = tokens[accepted == n]
+        assert (gained[:, :n] == draft[:n]).all()
+        drawn = np.bincount(gained[:, n], minlength=VOCAB)
         wanted = np.array(rules.bonus_weights(q, p, mx.array(n, mx.int32), weights[n]))
         if drawn.sum() > 200:
             assert np.abs(drawn / drawn.sum() - wanted / wanted.sum()).max() < 4 * 0.5 / drawn.sum() ** 0.5
@@ -276,8 +278,8 @@ def test_decisions_follow_the_limits_that_were_enumerated(scheme, broken):
 @pytest.mark.parametrize("rule", [rules.token, rules.block])
 def test_an_empty_draft_leaves_the_targets_own_token(rule):
     p, nothing = mx.array([[0.2, 0.5, 0.3]]), mx.zeros((0,))
-    accepted, bonus = rule(nothing.astype(mx.int32), mx.zeros((0, 3)), p, nothing, mx.zeros(3))
-    assert (accepted.item(), bonus.item()) == (0, 1)
+    accepted, tokens = rule(nothing.astype(mx.int32), mx.zeros((0, 3)), p, nothing, mx.zeros(3))
+    assert (accepted.item(), tokens.tolist()) == (0, [1])
 
 
 def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
@@ -290,8 +292,8 @@ def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
             plain = (*plain, int((np.log(p[plain]) + gumbel[i]).argmax()))
         for draft in itertools.product(range(-1, VOCAB + 1), repeat=k):
             logs = mx.log(mx.array(rows(p, draft, k + 1)))
-            n, bonus = rules.coupled(mx.array(draft, mx.int32), logs + mx.array(gumbel))
+            n, tokens = rules.coupled(mx.array(draft, mx.int32), logs + mx.array(gumbel))
             accepted = int(np.array(n))
-            kept = (*draft[:accepted], int(np.array(bonus)))
-            assert kept == plain[: len(kept)]
+            kept = tuple(tokens.tolist()[: accepted + 1])
+            assert kept == plain[: len(kept)] and kept[:accepted] == draft[:accepted]
             assert accepted == next((i for i in range(k) if draft[i] != plain[i]), k)
