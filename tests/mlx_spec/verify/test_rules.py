@@ -294,6 +294,6 @@ def test_coupled_emits_the_plain_text_of_its_noise_for_every_draft():
             logs = mx.log(mx.array(rows(p, draft, k + 1)))
             n, tokens = rules.coupled(mx.array(draft, mx.int32), logs + mx.array(gumbel))
             accepted = int(np.array(n))
-            kept = tuple(tokens.tolist()[: accepted + 1])
+            kept = tuple(np.array(tokens)[: accepted + 1].tolist())
             assert kept == plain[: len(kept)] and kept[:accepted] == draft[:accepted]
             assert accepted == next((i for i in range(k) if draft[i] != plain[i]), k)
