@@ -173,6 +173,11 @@ def take_rows(x: mx.array, start: int | mx.array, count: int) -> mx.array:
     return mx.take_along_axis(x, _places(x, start, count, axis=1), axis=1)
 
 
+def entry(x: mx.array, i: int) -> mx.array:
+    """`x[i]`, not copied: MLX gathers it by such an index."""
+    return x[i : i + 1].squeeze(0)
+
+
 def put_rows(x: mx.array, rows: mx.array, start: int | mx.array, axis: int) -> mx.array:
     """`x` with `rows` written along `axis`, from `start` on as in `take_rows`. MLX checks no bounds."""
     if isinstance(start, int):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 from jaxtyping import Float, Int
 
-from mlx_spec.arrays import Draft, Length, Tree, Verdict
+from mlx_spec.arrays import Draft, Length, Tree, Verdict, entry
 from mlx_spec.verify.history import History
 from mlx_spec.verify.rules import walk
 from mlx_spec.verify.verifiers import RoundVerifier, Verifier
@@ -91,11 +91,11 @@ class BatchVerifier(Proposer):
         ]
 
     def scores(self, logits: Logits, index: int, drafted: Drafted) -> Logits:
-        each = [r.scores(logits[i : i + 1], index, _one(drafted, i)) for i, r in enumerate(self._rounds)]
+        each = [r.scores(logits[i : i + 1], index, drafted) for i, r in enumerate(self._rounds)]
         return mx.concatenate(each)
 
     def propose(self, logits: Logits, index: int, drafted: Drafted) -> Proposal:
-        each = [r.propose(logits[i : i + 1], index, _one(drafted, i)) for i, r in enumerate(self._rounds)]
+        each = [r.propose(logits[i : i + 1], index, drafted) for i, r in enumerate(self._rounds)]
         tokens = mx.stack([token for token, _ in each])
         if not (drawn := [p for _, p in each if p is not None]):
             return tokens, None
@@ -107,7 +107,7 @@ class BatchVerifier(Proposer):
         if not draft.depth:
             return self._plain(draft, logits[:, -1])
         logits = logits[:, -1 - draft.tokens.shape[1] :]
-        by_text = [_one(logits, i) for i in range(len(self._rounds))]
+        by_text = [entry(logits, i) for i in range(len(self._rounds))]
         judged = [
             self._chain(i, draft, each) if tree is None else self._tree(i, draft, tree, each)
             for i, each in enumerate(by_text)
@@ -118,7 +118,7 @@ class BatchVerifier(Proposer):
     def guesses(self, logits: Float[mx.array, "b rows vocab"], known: Tokens) -> Tokens:
         count = known.shape[1]
         rounds = self._at(self._length.plus(-count), count - 1)
-        return mx.stack([r.guesses(_one(logits, i), _one(known, i)) for i, r in enumerate(rounds)])
+        return mx.stack([r.guesses(entry(logits, i), known) for i, r in enumerate(rounds)])
 
     def _plain(self, draft: Draft, logits: mx.array) -> Verdict:
         scores = self.scores(logits, 0, draft.tokens)
@@ -126,19 +126,12 @@ class BatchVerifier(Proposer):
         return Verdict(nothing, nothing[:, None], mx.argmax(scores, axis=-1, keepdims=True).astype(mx.int32))
 
     def _chain(self, i: int, draft: Draft, logits: mx.array) -> tuple[mx.array, mx.array, mx.array]:
-        probs = None if draft.probs is None else _one(draft.probs, i)
-        accepted, tokens = self._rounds[i].judge(_one(draft.tokens, i), probs, logits)
+        accepted, tokens = self._rounds[i].judge(draft, logits)
         return accepted, mx.arange(draft.depth + 1), tokens
 
     def _tree(
         self, i: int, draft: Draft, tree: Tree, logits: mx.array
     ) -> tuple[mx.array, mx.array, mx.array]:
-        drafted = _one(draft.tokens, i)
-        own = self._rounds[i].own(logits, drafted, tree, i)
-        accepted, path = walk(own, drafted, _one(tree.parents, i), draft.depth)
+        own = self._rounds[i].own(draft, tree, logits)
+        accepted, path = walk(own, entry(draft.tokens, i), entry(tree.parents, i), draft.depth)
         return accepted, path, own[path]
-
-
-def _one(x: mx.array, i: int) -> mx.array:
-    """`x[i]`, not copied: MLX gathers it by such an index."""
-    return x[i : i + 1].squeeze(0)

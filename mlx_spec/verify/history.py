@@ -4,7 +4,7 @@
 import mlx.core as mx
 from jaxtyping import Float, Int
 
-from mlx_spec.arrays import Tree
+from mlx_spec.arrays import Tree, entry
 from mlx_spec.types import Options
 
 
@@ -14,6 +14,7 @@ class History:
     def __init__(
         self, options: Options, tokens: Int[mx.array, "b capacity"], sequence: int, length: int | mx.array
     ):
+        self.sequence = sequence
         self.penalty = options.repetition_penalty
         self.window = options.repetition_context
         if self.penalty != 1:
@@ -21,23 +22,23 @@ class History:
             self._before = tokens[sequence, mx.maximum(places, 0)]
 
     def penalise(
-        self, logits: Float[mx.array, "rows vocab"], first: int, drafted: Int[mx.array, " n"]
+        self, logits: Float[mx.array, "rows vocab"], first: int, drafted: Int[mx.array, "b n"]
     ) -> Float[mx.array, "rows vocab"]:
-        """Penalties for rows `first`, `first + 1`, ... of a chain."""
+        """Penalties for rows `first`, `first + 1`, ... of its chain."""
         if self.penalty == 1:
             return logits
-        tokens = mx.concatenate([self._before, drafted])
+        tokens = mx.concatenate([self._before, entry(drafted, self.sequence)])
         rows = mx.arange(first, first + logits.shape[0])[:, None] + mx.arange(self.window)[None]
         return self._penalised(logits, tokens[rows])
 
     def penalise_tree(
-        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, " n"], tree: Tree, sequence: int
+        self, logits: Float[mx.array, "rows vocab"], drafted: Int[mx.array, "b n"], tree: Tree
     ) -> Float[mx.array, "rows vocab"]:
-        """The same for the rows of a tree: each by the tokens on its own path."""
+        """The same for the rows of its tree: each by the tokens on its own path."""
         if self.penalty == 1:
             return logits
-        parents, depths = tree.parents[sequence], tree.depths[sequence][:, None]
-        tokens = mx.concatenate([self._before[-1:], drafted])
+        parents, depths = entry(tree.parents, self.sequence), entry(tree.depths, self.sequence)[:, None]
+        tokens = mx.concatenate([self._before[-1:], entry(drafted, self.sequence)])
         back = mx.arange(self.window)[None]
         paths, row = [], mx.arange(logits.shape[0])
         for _ in range(min(self.window, logits.shape[0])):

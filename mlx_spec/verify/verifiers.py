@@ -7,7 +7,7 @@ losslessness does not depend on it.
 import mlx.core as mx
 from jaxtyping import Float, Int, UInt32
 
-from mlx_spec.arrays import Tree
+from mlx_spec.arrays import Draft, Tree, entry
 from mlx_spec.types import Options
 from mlx_spec.verify import rules
 from mlx_spec.verify.distribution import logprobs, unnormalised
@@ -16,10 +16,9 @@ from mlx_spec.verify.noise import Gumbel, fold, gumbel, streams, uniform
 
 Logits = Float[mx.array, "1 vocab"]
 LogitRows = Float[mx.array, "rows vocab"]
-Drafted = Int[mx.array, " {index}"]
-DraftTokens = Int[mx.array, " n"]
+Drafted = Int[mx.array, "b {index}"]
+Known = Int[mx.array, "b rows"]
 Tokens = Int[mx.array, " rows"]
-Probs = Float[mx.array, "n drafter_vocab"]
 Key = UInt32[mx.array, "2"]
 
 
@@ -41,17 +40,18 @@ class CoupledRound:
         """That choice, and the distribution it was drawn from if the rule needs it."""
         return _choice(self.scores(logits, index, drafted)), None
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: LogitRows) -> rules.ChainVerdict:
+    def judge(self, draft: Draft, logits: LogitRows) -> rules.ChainVerdict:
         """Verify a chain."""
-        return rules.coupled(drafted, self._chain(logits, drafted))
+        drafted = entry(draft.tokens, self._history.sequence)
+        return rules.coupled(drafted, self._chain(logits, draft.tokens))
 
-    def own(self, logits: LogitRows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
+    def own(self, draft: Draft, tree: Tree, logits: LogitRows) -> Tokens:
         """The target's own token after each row of a tree: rows of one depth share their noise."""
-        penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
-        return _choice(self._noisy(penalised, tree.depths[sequence]))
+        penalised = self._history.penalise_tree(logits, draft.tokens, tree)
+        return _choice(self._noisy(penalised, entry(tree.depths, self._history.sequence)))
 
-    def guesses(self, logits: LogitRows, known: Tokens) -> Tokens:
-        """A drafter's tokens by these logits; `known` has the text's tokens at the same positions."""
+    def guesses(self, logits: LogitRows, known: Known) -> Tokens:
+        """A drafter's tokens by these logits; `known` has the texts' tokens at the same positions."""
         return _choice(self._chain(logits, known))
 
     def _chain(self, logits: LogitRows, tokens: mx.array) -> LogitRows:
@@ -89,21 +89,25 @@ class RejectionRound:
         logs = self._logprobs(logits, index, drafted)
         return _choice(self._noisy(logs, index)), mx.exp(logs)
 
-    def judge(self, drafted: DraftTokens, probs: Probs | None, logits: LogitRows) -> rules.ChainVerdict:
-        p, vocab = mx.exp(self._logprobs(logits, 0, drafted)), self._shape[1]
-        if probs is None:
-            probs = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
-        elif probs.shape[-1] < vocab:
-            probs = mx.pad(probs, [(0, 0), (0, vocab - probs.shape[-1])])
-        return self._rule(drafted, probs, p, self._uniform[: len(drafted)], self._gumbel)
+    def judge(self, draft: Draft, logits: LogitRows) -> rules.ChainVerdict:
+        drafted, vocab = entry(draft.tokens, self._history.sequence), self._shape[1]
+        p = mx.exp(self._logprobs(logits, 0, draft.tokens))
+        if draft.probs is None:
+            q = (mx.arange(vocab)[None] == drafted[:, None]).astype(p.dtype)
+        else:
+            q = entry(draft.probs, self._history.sequence)
+            if (missing := vocab - q.shape[-1]) > 0:
+                q = mx.pad(q, [(0, 0), (0, missing)])
+        return self._rule(drafted, q, p, self._uniform[: len(drafted)], self._gumbel)
 
-    def own(self, logits: LogitRows, drafted: DraftTokens, tree: Tree, sequence: int) -> Tokens:
-        penalised = self._history.penalise_tree(logits, drafted, tree, sequence)
+    def own(self, draft: Draft, tree: Tree, logits: LogitRows) -> Tokens:
+        penalised = self._history.penalise_tree(logits, draft.tokens, tree)
         depths, vocab = self._shape
         noise = mx.stack([gumbel(key, vocab) for key in mx.random.split(self._rows_key, depths)])
-        return _choice(unnormalised(penalised, self._options) + noise[tree.depths[sequence]])
+        rows = noise[entry(tree.depths, self._history.sequence)]
+        return _choice(unnormalised(penalised, self._options) + rows)
 
-    def guesses(self, logits: LogitRows, known: Tokens) -> Tokens:
+    def guesses(self, logits: LogitRows, known: Known) -> Tokens:
         # The noise of these positions was used for their drafts: take the likeliest tokens.
         return _choice(self._logprobs(logits, 0, known))
 

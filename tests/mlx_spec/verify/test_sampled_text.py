@@ -178,9 +178,8 @@ def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule, drafter, at
 def test_mutant_trees_whose_rows_all_share_their_noise_are_caught(monkeypatch):
     honest = verifiers.RejectionRound.own
 
-    def shared(self, logits, drafted, tree, sequence):
-        flat = Tree(tree.parents, mx.zeros_like(tree.depths), tree.visible)
-        return honest(self, logits, drafted, flat, sequence)
+    def shared(self, draft, tree, logits):
+        return honest(self, draft, Tree(tree.parents, mx.zeros_like(tree.depths), tree.visible), logits)
 
     monkeypatch.setattr(verifiers.RejectionRound, "own", shared)
     assert deviation("token", "branching") > 6
