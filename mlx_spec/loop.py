@@ -5,7 +5,7 @@ rounds that need the host to know the text are read at once.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mlx_spec.batch import Batch, Flight
@@ -139,7 +139,7 @@ class Loop:
         return next((d for d in self.drafters if d.name == name), None)
 
 
-def _alike(pending: Iterable[Flight], drafter: Drafter | None, count: int) -> bool:
+def _alike(pending: Collection[Flight], drafter: Drafter | None, count: int) -> bool:
     """Whether `count` rounds are in flight, all of this drafter."""
-    kinds = [flight.drafter is drafter and flight.draft.shadow is None for flight in pending]
-    return len(kinds) == count and all(kinds)
+    alike = (flight.drafter is drafter and flight.draft.shadow is None for flight in pending)
+    return len(pending) == count and all(alike)

@@ -143,11 +143,12 @@ class ModelDrafter(Drafter):
 
     def _chain(self, context: Context, depth: int, verifier: Proposer) -> Draft:
         p = self._first(context)
-        chain = Chain(verifier, len(p.ids))
-        for index in range(depth):
-            output = self.cached.follow(p) if index else self._step(p)
+        chain, output = Chain(verifier, len(p.ids)), self._step(p)
+        for left in reversed(range(depth)):
             ids = chain.step(self._logits(output, slice(-1, None))[:, 0, : verifier.vocab])
-            p = self._next(p, ids, output)
+            if left:
+                p = self._next(p, ids, output)
+                output = self.cached.follow(p)
         return chain.draft
 
     def _shadow(self, context: Context, verifier: Proposer) -> Draft:

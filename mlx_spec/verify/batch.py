@@ -51,8 +51,9 @@ class Chain:
 
     def add(self, logits: Logits) -> Int[mx.array, "b 1"]:
         """The drafter's next token, by these logits."""
-        ids, q = self._proposer.propose(logits, self._tokens.shape[1], self._tokens)
-        self._tokens = mx.concatenate([self._tokens, ids], axis=1)
+        count = self._tokens.shape[1]
+        ids, q = self._proposer.propose(logits, count, self._tokens)
+        self._tokens = mx.concatenate([self._tokens, ids], axis=1) if count else ids
         self._probs += [] if q is None else [q]
         return ids
 
