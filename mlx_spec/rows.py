@@ -116,10 +116,11 @@ class Rows:
             self._check()
             try:
                 read = self._regroup() if self._changed() else []
-                if self._is_reading() and self._read_prompts():
-                    read += self._regroup()
-                due = not self._is_reading() or self._is_awaited()
-                return read + self._loop.step() if self._loop and self._loop.batch.live and due else read
+                if self._is_reading():
+                    read += self._regroup() if self._read_prompts() else []
+                    if self._is_reading() and not self._is_awaited():
+                        return read
+                return read + self._loop.step() if self._loop and self._loop.batch.live else read
             except BaseException:
                 self.closed = True  # a failed pass leaves the caches in an unknown state
                 raise
@@ -161,10 +162,7 @@ class Rows:
         oldest = min(filter(None, self._places), key=lambda text: text.number, default=None)
         self._drafters = drafters_for(oldest.options, self._all_drafters) if oldest else []
         written = [text if text and text.begun else None for text in self._places]
-        if not any(written):
-            self._loop = None
-        elif oldest:
-            self._loop = self._begin(written, oldest.options.draft_length)
+        self._loop = self._begin(written, oldest.options.draft_length) if oldest and any(written) else None
         return read
 
     def _drain(self) -> Read:

@@ -79,12 +79,12 @@ class Buffer:
         `keys` and `values` are `[b, heads, rows, dim]`, not quantized. `end` bounds the last row written
         plus one: MLX checks no bounds of a start on the device.
         """
-        new = (*self._encode(keys), *self._encode(values))
+        new = (keys, values) if self.bits is None else (*self._encode(keys), *self._encode(values))
         if not self.arrays:
             self.arrays = tuple(mx.zeros((*x.shape[:2], 0, x.shape[3]), x.dtype) for x in new)
         self.grow(end)
         self.arrays = tuple(
-            put_rows(old, rows, start, axis=2) for old, rows in zip(self.arrays, new, strict=True)
+            [put_rows(old, rows, start, axis=2) for old, rows in zip(self.arrays, new, strict=True)]
         )
 
     def move(self, start: int | mx.array, path: mx.array) -> None:
@@ -127,8 +127,6 @@ class Buffer:
         return tuple(rows[:3]), tuple(rows[3:])
 
     def _encode(self, x: mx.array) -> tuple[mx.array, ...]:
-        if self.bits is None:
-            return (x,)
         return tuple(mx.quantize(x, group_size=KV_GROUP_SIZE, bits=self.bits))
 
 

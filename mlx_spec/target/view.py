@@ -134,11 +134,11 @@ def views(
 
 
 def _view(entry: Entry, at: Length, recurrent: Iterator[ArraysCache], tree: Tree | None) -> Any:
-    if isinstance(entry, tuple):
-        return CacheList(*views(entry, at, recurrent, tree))
-    if isinstance(entry, ArraysCache):
-        return next(recurrent)
-    return PlainView(entry, at, tree) if entry.bits is None else QuantizedView(entry, at, tree)
+    if isinstance(entry, Buffer):
+        return PlainView(entry, at, tree) if entry.bits is None else QuantizedView(entry, at, tree)
+    return (
+        next(recurrent) if isinstance(entry, ArraysCache) else CacheList(*views(entry, at, recurrent, tree))
+    )
 
 
 def _column(at: Length) -> mx.array:
