@@ -83,9 +83,8 @@ class Buffer:
         if not self.arrays:
             self.arrays = tuple(mx.zeros((*x.shape[:2], 0, x.shape[3]), x.dtype) for x in new)
         self.grow(end)
-        self.arrays = tuple(
-            [put_rows(old, rows, start, axis=2) for old, rows in zip(self.arrays, new, strict=True)]
-        )
+        pairs = zip(self.arrays, new, strict=True)
+        self.arrays = tuple([put_rows(old, rows, start, axis=2) for old, rows in pairs])
 
     def move(self, start: int | mx.array, path: mx.array) -> None:
         """Bring the rows `start + path`, path `[b, count]`, together at `start`."""

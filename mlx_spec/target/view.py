@@ -33,7 +33,7 @@ class View:
 
     def look(self, count: int) -> tuple[Any, Any]:
         """The same for a pass over `count` rows that were written before."""
-        self._read = self._first(), self._last(count)
+        self._read = self._bounds(count)
         return self.keys_and_values()
 
     def keys_and_values(self) -> tuple[Any, Any]:
@@ -49,7 +49,7 @@ class View:
     def make_mask(self, N: int, return_array: bool = False, window_size: int | None = None) -> Any:
         """mlx-lm's contract: None, "causal", or a boolean `[N, rows read]` (several: `[b, 1, ...]`)."""
         window = min((w for w in (window_size, self.buffer.window) if w), default=None)
-        first, last = self._first(), self._last(N)
+        first, last = self._bounds(N)
         inside = window is None or last - first <= window
         if isinstance(self.at.value, int) and self.tree is None and inside:
             if N == 1:
@@ -86,15 +86,13 @@ class View:
         positions = mx.put_along_axis(positions, places, start + depths, axis=1)[:, None]
         return mask & (positions > (start + depths)[:, :, None] - window)
 
-    def _first(self) -> int:
-        if self.buffer.window is None:
-            return 0
-        first = max(0, self.at.low + 1 - self.buffer.window)
-        return first if isinstance(self.at.value, int) else first // VIEW_STEP * VIEW_STEP
-
-    def _last(self, count: int) -> int:
-        last = self.at.high + count
-        return last if isinstance(self.at.value, int) else round_up(last, VIEW_STEP)
+    def _bounds(self, count: int) -> tuple[int, int]:
+        """The first row that a pass over `count` rows reads, and the end of the last."""
+        at, window = self.at, self.buffer.window
+        first, end = 0 if window is None else max(0, at.low + 1 - window), at.high + count
+        if isinstance(at.value, int):
+            return first, end
+        return first // VIEW_STEP * VIEW_STEP, round_up(end, VIEW_STEP)
 
 
 class PlainView(View):
