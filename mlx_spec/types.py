@@ -89,8 +89,8 @@ class Options:
             if value is not None or name != "draft_length":
                 object.__setattr__(self, name, _number(name, value))
         object.__setattr__(self, "stop_tokens", frozenset(token_ids(self.stop_tokens, "stop_tokens")))
-        _check(self.verify in ("coupled", "token", "block"), "verify", self.verify,
-               "coupled, token or block")  # fmt: skip
+        known = isinstance(self.verify, str) and self.verify in ("coupled", "token", "block")
+        _check(known, "verify", self.verify, "coupled, token or block")
         named = isinstance(self.drafter, str) and all(self.drafter.split("+"))
         _check(named, "drafter", self.drafter, "auto, none, or names joined by +")
 

@@ -67,8 +67,10 @@ for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
         refused(Options, **{name: value})
 for name, value in (("max_tokens", None), ("stop_tokens", [2.5]), ("stop_tokens", {-1}), ("stop_tokens", 3)):
     refused(Options, **{name: value})
-for value in (None, 3, ["lookup"], "", "lookup+"):
+for value in (None, 3, ["lookup"], np.array(["lookup", "eagle"]), "", "lookup+"):
     refused(Options, drafter=value)
+for value in (None, 3, ["token"], np.array(["token"]), np.array(["token", "block"]), ""):
+    refused(Options, verify=value)
 engine = Engine(one_layer(), context_limit=100)
 for ids in ([1, nan], [2.0, 1], [True], [None], [np.float64(2)], [np.True_], [[1]], "ab", [1, 120, 2], [-3]):
     refused(engine.generate, ids, Options())
@@ -85,7 +87,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
     """In a process that does not check annotations, as for a user; if it crashes, the test fails."""
     code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
     *refused, last = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 5 + 10 + 2
+    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 6 + 6 + 10 + 2
     assert not any(line.startswith("accepted") for line in refused)
     for wanted in (
         "max_tokens is 2.5; it must be a whole number, at least 1.",
@@ -93,6 +95,8 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "Token ids are whole numbers, and stop_tokens holds 2.5. Give what the tokenizer returns.",
         "drafter is None; it must be auto, none, or names joined by +.",
         "drafter is empty; it must be auto, none, or names joined by +.",
+        "verify is ['token']; it must be coupled, token or block.",
+        "verify is ['token' 'block']; it must be coupled, token or block.",
     ):
         assert wanted in refused
     assert all("the prompt" in line for line in refused[-12:-2])
