@@ -93,6 +93,9 @@ class Calibration:
         self.contexts = list(dict.fromkeys((self.near, self.far)))
         self.timed_drafters = [drafter.name for drafter in engine.drafters if drafter.takes_time]
         """Drafters whose drafts take time."""
+        self.free = [drafter.name for drafter in engine.drafters if not drafter.takes_time] or [Guess.name]
+        """The others, whose rounds cost what passes of the target do. If there are none, a name for those
+        costs, from which costs of batches are estimated."""
         branching = [(d.name, nodes) for d in engine.drafters if d.trees for nodes in d.nodes]
         self.trees = [replace(NO_CANDIDATE, drafter=name, nodes=n).costs_as for name, n in branching]
         """Drafters with a size of their trees, as in `Candidate.costs_as`."""
@@ -145,20 +148,17 @@ class Calibration:
         for name in near.keys() & far.keys() if apart else ():
             both = near[name].keys() & far[name].keys()
             grown[name] = {k: (far[name][k] - near[name][k]) / apart for k in both}
-        flat = grown.get("lookup") or {0: 0.0}
+        flat = grown.get(self.free[0]) or {0: 0.0}
         known = dict[str, dict[int, RoundCost]]()
         for name, by in near.items():
             growth = {k: _on_line(grown.get(name) or flat, rows_of(name, k) - 1) for k in by}
             known[name] = {k: self._cost(seconds, growth[k]) for k, seconds in by.items()}
-        plain = known["lookup"].pop(0)
-        for drafter in self.engine.drafters:
-            if not drafter.takes_time:  # its drafts cost nothing either
-                known[drafter.name] = {k: cost.scaled(1.0) for k, cost in known["lookup"].items()}
+        plain, *_ = [known[name].pop(0) for name in self.free]
         return Costs(plain, {name: by for name, by in known.items() if by})
 
     def verifying(self, context: int) -> dict[int, float]:
         """Seconds of a target pass by rows, host work included; only what was timed."""
-        timed = {**self._timed_at("none", context), **self._timed_at("lookup", context)}
+        timed = {**self._timed_at("none", context), **self._timed_at(Guess.name, context)}
         smoothed, longer = {}, float("inf")
         for k in sorted(timed, reverse=True):
             smoothed[k + 1] = min(timed[k], UNEVEN * longer)
@@ -177,7 +177,7 @@ class Calibration:
                 fitting = [k for k in lengths if self._fits(k, context)]
                 if context != self.near:
                     kinds.append(Kind("none", 0, context))
-                kinds += [Kind("lookup", k, context) for k in fitting]
+                kinds += [Kind(Guess.name, k, context) for k in fitting]
                 drafted = [k for k in DRAFTED if k in fitting and lengths is FIRST]
                 kinds += [Kind(name, k, context) for name, k in product(self.timed_drafters, drafted)]
             if lengths is FIRST:
@@ -225,7 +225,7 @@ class Calibration:
         tokens = (kind.k + 1) * (TIMED_ROUNDS + left_out + 3)
         options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
         drafters, controller = self.engine.drafters, self.engine.controller
-        self.engine.drafters = [Guess(), *(d for d in drafters if d.name != Guess.name)]
+        self.engine.drafters = [Guess(), *drafters]
         self.engine.controller = OneKind(kind)  # type: ignore[assignment]
         begun, times = time.perf_counter(), list[float]()
         try:
@@ -272,12 +272,12 @@ class Calibration:
         return max(0.0, float(once)), max(0.0, float(step))
 
     def _rounds(self, context: int) -> dict[str, dict[int, float]]:
-        """Seconds by drafter and draft length, a plain round as lookup's of length 0.
+        """Seconds by drafter and draft length, a plain round as one of length 0 of each free drafter.
 
         Those of draft models are interpolated.
         """
         passes = {rows - 1: seconds for rows, seconds in self.verifying(context).items()}
-        rounds = {"lookup": passes}
+        rounds = dict.fromkeys(self.free, passes)
         for name in self.timed_drafters if passes else ():
             if drafting := self._drafting(name, context):
                 once, step = drafting

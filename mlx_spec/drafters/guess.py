@@ -12,12 +12,12 @@ from mlx_spec.verify.batch import BatchVerifier
 
 
 class Guess(Drafter):
-    """Takes the place of lookup; every token it drafts is 1."""
+    """Every token it drafts is 1."""
 
-    name = "lookup"
+    name = "a guess"
 
     def candidates(self, length: Length) -> Sequence[Candidate]:
-        return [Candidate(self.name, "guess", prior=1.0, limit=MAX_DRAFT_LENGTH, host_text=True)]
+        return [Candidate(self.name, self.name, prior=1.0, limit=MAX_DRAFT_LENGTH, host_text=True)]
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         return Draft.chain(mx.array([[1] * depth], mx.int32))

@@ -14,6 +14,7 @@ from mlx_spec.calibrate import FIRST, Calibration, Kind
 from mlx_spec.drafters import Context
 from mlx_spec.drafters.assistant import AssistantDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
+from mlx_spec.drafters.guess import Guess
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.medusa import MedusaDrafter
 from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
@@ -108,7 +109,7 @@ def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
     drafters = [LookupDrafter(), AssistantDrafter(assistant_heads.head_for(model))]
     calibration = Calibration(Engine(model, drafters, context_limit=512))
     assert calibration.timed_drafters == ["assistant"]
-    assert {kind.drafter for kind in calibration._kinds()} == {"none", "lookup", "assistant"}
+    assert {kind.drafter for kind in calibration._kinds()} == {"none", Guess.name, "assistant"}
     timed = calibration.times.items()
     assert any(
         any(times for kind, times in timed if kind.drafter == "assistant") for _ in calibration.run(60.0)
@@ -144,7 +145,7 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
         assert costs.of("model", k, calibration.near) == pytest.approx(1 + 0.15 * k)
         assert costs.of("model", k, calibration.far) == pytest.approx(2 + 0.3 * k)
     assert costs.of("lookup", 20, calibration.far) == pytest.approx(6)
-    calibration.times[Kind("lookup", 1, calibration.near)] = [99.0]
+    calibration.times[Kind(Guess.name, 1, calibration.near)] = [99.0]
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
 
 
@@ -241,6 +242,6 @@ def test_trees_that_were_not_timed_have_no_costs():
     calibration = Calibration(engine)
     calibration.plain = [1.0]
     calibration.times = {kind: [1.5] for kind in calibration._kinds() if "tree" not in kind.drafter}
-    assert set(calibration.costs().rounds) == {"eagle", "lookup"}
+    assert set(calibration.costs().rounds) == {"eagle", Guess.name}
     engine.target.trees = engine.drafters[0].trees = False
     assert not any("tree" in kind.drafter for kind in Calibration(engine)._kinds())

@@ -14,6 +14,7 @@ from app.engine import drafting_state
 from mlx_spec import Options
 from mlx_spec import calibrate as measuring
 from mlx_spec.calibrate import Calibration, Kind, calibrate
+from mlx_spec.drafters.guess import Guess
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
 from models.pairs.pair import PairSpec, Source
@@ -135,7 +136,7 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     timed, presses = Calibration._timed, [signal.SIGINT]
 
     def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
-        if kind.drafter == "lookup" and presses:  # a kind may be timed again at once
+        if kind.drafter == Guess.name and presses:  # a kind may be timed again at once
             signal.raise_signal(presses.pop())
         return timed(calibration, kind, warm)
 
