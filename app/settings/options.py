@@ -12,13 +12,11 @@ from typing import Any, get_args, get_type_hints
 from app.shell.errors import BadInput
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
+from models.pairs.drafter_kinds import KINDS
 
 AUTO = "auto"
 """Stands for None, which leaves the value to the engine."""
-DRAFTERS = (
-    "model", "pard", "foreign", "lookup", "recycling", "eagle", "peagle", "dflash", "dflash2", "dspark",
-    "mtp", "assistant", "medusa", "layer_skip", "lookahead", "grounded",
-)  # fmt: skip
+DRAFTERS = (*KINDS, "foreign", "lookup", "recycling", "lookahead", "grounded")
 """All of them; which ones a pair has depends on its files."""
 _TYPES = get_type_hints(Options)
 

@@ -33,6 +33,8 @@ _SIGNS: dict[str, Callable[[Config], bool]] = {
     LAYER_SKIP: lambda c: c.get("model_type") == LAYER_SKIP and isinstance(c.get("layers"), list),
 }
 """By kind, whether a config is of it; the first match decides. Ordinary models match none."""
+KINDS = (MODEL, *_SIGNS)
+"""All that are loaded from files."""
 _OF_SPECULATORS = {"eagle3": "eagle", "eagle": "EAGLE-1"}
 """Our kinds by speculators' names, where they differ."""
 _OTHERS = ("Gemma4Eagle3Model",)
@@ -52,7 +54,7 @@ def check_kind(config: Config, where: str, files: Iterable[str]) -> None:
     """Raise BadChoice for a drafter that cannot be loaded, and BadSource for files of neither a known drafter
     nor a model with a tokenizer."""
     loads, kind = f"mlx-spec loads draft models and {', '.join(_SIGNS)}.", config_kind(config)
-    if kind not in (MODEL, *_SIGNS):
+    if kind not in KINDS:
         raise BadChoice(f"{where} holds a drafter of the family {kind}, which cannot be loaded. {loads}")
     if kind in DRAFT_MODELS and TOKENIZER_FILES.isdisjoint(files):
         named = ", ".join(str(name) for name in (config.get("model_type"), *_architectures(config)) if name)

@@ -21,7 +21,7 @@ from tests.app.run_command import Cli
         ("generate '\x1b[31m red' --prompt x", "␛[31m red"),
         ("generate --prompt x --temperature nan", "--temperature is nan; it must be 0"),
         ("generate --prompt x --draft-length ''", "--draft-length is empty; it must be a whole number"),
-        ("generate --prompt x --drafter x", "--drafter is x; it must be auto, model, pard, foreign, lookup,"),
+        ("generate --prompt x --drafter x", "--drafter is x; it must be auto, model, medusa, dspark, "),
         ("generate --prompt x --drafter lookup --drafter egle", "--drafter is lookup+egle; it must be"),
         ("generate --prompt x --drafter egle", "lookahead or grounded (eagle?)."),
         ("generate --prompt x --drafter auto+lookup", "must be auto alone (all that the pair has)"),

@@ -54,7 +54,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
         (f"length=0-{'9' * 5000}", "is no length"),
         (f"length={'9' * 5000},1", "is no length"),
         (f"repeats={'9' * 5000}", "between 1 and"),
-        ("drafter=none", "drafter is none; it must be auto, model, pard, foreign, lookup"),
+        ("drafter=none", "drafter is none; it must be auto, model, medusa, dspark, dflash2"),
         ("temperature=hot", "temperature is hot; it must be a number"),
         ("length=0", "None of these settings drafts"),
         ("repeats=0", "between 1 and"),

@@ -73,7 +73,7 @@ def test_a_head_in_the_place_of_the_draft_model_and_another_of_its_kind_are_refu
 
 
 def test_every_kind_that_is_known_is_loaded() -> None:
-    assert drafters.LOADERS.keys() == {drafter_kinds.MODEL, *drafter_kinds._SIGNS}
+    assert drafters.LOADERS.keys() == set(drafter_kinds.KINDS)
 
 
 TROUBLES = [
