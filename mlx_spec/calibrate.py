@@ -111,7 +111,7 @@ class Calibration:
     def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
         """Measure; yields (kinds timed, kinds in all). Later sweeps time the same kinds again."""
         deadline = time.perf_counter() + seconds
-        kinds = self._kinds()
+        kinds = self.kinds()
         count = 1 + len(kinds)
         for sweep in range(GOES):
             for kind in kinds:
@@ -170,7 +170,8 @@ class Calibration:
         drafting = self._drafting(name, context)
         return drafting[1] if drafting else None
 
-    def _kinds(self) -> list[Kind]:
+    def kinds(self) -> list[Kind]:
+        """What a sweep times beside plain rounds at the near context, in this order."""
         kinds: list[Kind] = []
         for lengths in (FIRST, REST):
             for context in self.contexts:

@@ -109,7 +109,7 @@ def test_an_assistant_s_steps_are_timed_though_it_keeps_no_rows(monkeypatch):
     drafters = [LookupDrafter(), AssistantDrafter(assistant_heads.head_for(model))]
     calibration = Calibration(Engine(model, drafters, context_limit=512))
     assert calibration.timed_drafters == ["assistant"]
-    assert {kind.drafter for kind in calibration._kinds()} == {"none", Guess.name, "assistant"}
+    assert {kind.drafter for kind in calibration.kinds()} == {"none", Guess.name, "assistant"}
     timed = calibration.times.items()
     assert any(
         any(times for kind, times in timed if kind.drafter == "assistant") for _ in calibration.run(60.0)
@@ -122,7 +122,7 @@ def test_measuring_stops_when_its_time_is_over_or_when_it_is_left():
     calibration = Calibration(engine)
     assert list(calibration.run(0.0)) == [] and not calibration.times
     for step in calibration.run(60.0):
-        assert step == (1, 1 + len(calibration._kinds()))
+        assert step == (1, 1 + len(calibration.kinds()))
         break
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
 
@@ -132,7 +132,7 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     engine = an_engine(8192)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
-    for kind in calibration._kinds():
+    for kind in calibration.kinds():
         seconds = 1 + 0.1 * kind.k + (0.05 * kind.k if kind.drafter == "model" else 0.0)
         calibration.times[kind] = [seconds * (2 if kind.context == calibration.far else 1)]
     assert list(calibration.verifying(calibration.near))[:16] == list(range(1, 17)), "v(m) for m = 1 to 16"
@@ -208,7 +208,7 @@ def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
 
     monkeypatch.setattr(EagleDrafter, "_tree", spied)
     calibration = Calibration(engine)
-    trees = [kind for kind in calibration._kinds() if "tree" in kind.drafter]
+    trees = [kind for kind in calibration.kinds() if "tree" in kind.drafter]
     assert any(all(map(calibration.times.get, trees)) for _ in calibration.run(60.0))
     assert grown == {(7, 2), (7, 3), (15, 2), (15, 3)}
     costs, plain = calibration.finish(), median_low(calibration.plain)
@@ -231,7 +231,7 @@ def test_a_tree_that_cannot_be_as_deep_as_it_was_to_be_timed_is_given_up_at_once
 
     monkeypatch.setattr(MedusaDrafter, "draft", counted)
     calibration = Calibration(engine)
-    trees = [kind for kind in calibration._kinds() if "tree" in kind.drafter]
+    trees = [kind for kind in calibration.kinds() if "tree" in kind.drafter]
     assert any(all(kind in calibration.times for kind in trees) for _ in calibration.run(60.0))
     assert {kind.k for kind in trees if calibration.times[kind]} == {2}
     assert 0 < drafted[False] < drafted[True]
@@ -241,7 +241,7 @@ def test_trees_that_were_not_timed_have_no_costs():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     calibration = Calibration(engine)
     calibration.plain = [1.0]
-    calibration.times = {kind: [1.5] for kind in calibration._kinds() if "tree" not in kind.drafter}
+    calibration.times = {kind: [1.5] for kind in calibration.kinds() if "tree" not in kind.drafter}
     assert set(calibration.costs().rounds) == {"eagle", Guess.name}
     engine.target.trees = engine.drafters[0].trees = False
-    assert not any("tree" in kind.drafter for kind in Calibration(engine)._kinds())
+    assert not any("tree" in kind.drafter for kind in Calibration(engine).kinds())
