@@ -51,7 +51,7 @@ class Loop:
         batch = self.batch
         while True:
             plan = self._plan()
-            if batch.pending and (plan.waits or batch.room() < 0):
+            if batch.pending and plan.waits:
                 return self.read()
             in_flight = 0 if plan.waits else ROUNDS_IN_FLIGHT
             self._submit(plan, in_flight)
@@ -68,7 +68,8 @@ class Loop:
         drafter = self._named(candidate.drafter)
         depth = min(depth, room, candidate.room)
         timed = depth > 0 and drafter is self._previous() and self.timer.is_due(len(pending))
-        waits = not begun or timed or candidate.host_text or (depth > 0 and not self.drafts_in_flight)
+        waits = not begun or room < 0 or timed or candidate.host_text
+        waits = waits or (depth > 0 and not self.drafts_in_flight)
         return Plan(candidate, drafter, depth, timed, waits)
 
     def _previous(self) -> Drafter | None:
