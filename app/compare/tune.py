@@ -1,6 +1,7 @@
 """What `tune` reports: the cost curve, the best lengths, where drafting stops paying."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from app.shell.tables import plain_table
@@ -42,7 +43,7 @@ def as_json(calibration: "Calibration") -> dict[str, Any]:
             name: {str(c): calibration.draft_step(name, c) for c in contexts}
             for name in calibration.timed_drafters
         },
-        "costs": costs.as_json(),
+        "costs": asdict(costs.learned),
         "relative": {
             name: {str(k): seconds / curve[0] for k, seconds in enumerate(curve) if k}
             for name, curve in curves.items()

@@ -6,6 +6,7 @@ device, BLAS, models, drafters, versions or compilation of passes changed.
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from app.engine.session import Session
 from app.shell import machine, runtime
 from mlx_spec.calibrate import calibrate
+from mlx_spec.policy.learned import Learned
 from mlx_spec.target.model import COMPILES
-from models.files import atomic_write, parse_json
+from models.files import atomic_write
 from models.paths import data_folder
 
 if TYPE_CHECKING:
@@ -24,24 +26,34 @@ METHOD = 7
 """Version of the measuring and learning; raise it when the numbers change their meaning."""
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The file of a pair."""
+
+    pair: str
+    circumstances: dict[str, Any]
+    learned: Learned
+
+
 def restore(pair: "LoadedPair") -> bool:
     """Give the saved state to the pair's engine. False if there is none that applies."""
+    from pydantic import TypeAdapter
+
     try:
-        saved = parse_json(state_file(pair).read_text(encoding="utf-8"))
-        if saved["circumstances"] != _circumstances(pair):
+        saved = TypeAdapter(Saved).validate_json(state_file(pair).read_bytes())
+        if saved.circumstances != _circumstances(pair):
             return False
-        pair.engine.controller.restore(saved["learned"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        pair.engine.controller.restore(saved.learned)
+    except (OSError, ValueError):
         return False
     return True
 
 
 def save(pair: "LoadedPair") -> bool:
     """Save what was learned. False if the disk cannot be written to."""
-    learned = pair.engine.controller.as_json()
-    saved = {"pair": _pair_key(pair), "circumstances": _circumstances(pair), "learned": learned}
+    saved = Saved(_pair_key(pair), _circumstances(pair), pair.engine.controller.learned)
     try:
-        atomic_write(state_file(pair), json.dumps(saved))
+        atomic_write(state_file(pair), json.dumps(asdict(saved)))
     except OSError:
         return False
     return True

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from benchmarks.peers.answering import Answer, Ask, Played
+from mlx_spec.policy.learned import Learned
 from mlx_spec.types import DrafterName, Options
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ class OurSide:
         """Run one prompt. `way` names the drafter."""
         return answer(self.pair.engine, ask)
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """The costs and acceptance that the engine has learned."""
-        return self.pair.engine.controller.as_json()
+        return self.pair.engine.controller.learned
 
-    def learn(self, learned: dict[str, Any]) -> None:
+    def learn(self, learned: Learned) -> None:
         """Restore the costs and acceptance that another engine has learned."""
         self.pair.engine.controller.restore(learned)
 

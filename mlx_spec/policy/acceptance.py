@@ -7,10 +7,10 @@ each drafted token is accepted with that probability, given that all before it w
 
 from collections.abc import Collection, Iterable
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
+from mlx_spec.policy.learned import LearnedAcceptance
 from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LEVELS = np.array([0.02, 0.15, 0.35, 0.55, 0.72, 0.85, 0.93, 0.97, 0.99])
@@ -110,24 +110,20 @@ class Acceptance:
             self._texts[text] = _mix(weighed / weighed.sum(), self.usual, SWITCH)
             self._seen.add(text)
 
-    def as_json(self) -> dict[str, list[float]]:
-        """Plain values; `from_json` reads them."""
-        return {"usual": self.usual.tolist(), "now": self.now.tolist()}
+    @property
+    def learned(self) -> LearnedAcceptance:
+        """As plain values."""
+        return LearnedAcceptance(self.usual.tolist(), self.now.tolist())
 
     @classmethod
-    def from_json(cls, values: Any) -> "Acceptance":
-        """Raises LookupError, TypeError or ValueError on invalid values."""
+    def restored(cls, learned: LearnedAcceptance) -> "Acceptance":
+        """From plain values; ValueError if they are of other levels."""
+        if not len(learned.usual) == len(learned.now) == len(LEVELS):
+            raise ValueError(f"there are {len(LEVELS)} levels")
         acceptance = cls()
-        acceptance.usual, acceptance._last = _weights(values["usual"]), _weights(values["now"])
+        acceptance.usual, acceptance._last = np.array(learned.usual), np.array(learned.now)
         acceptance._share = LEARN
         return acceptance
-
-
-def _weights(values: Any) -> np.ndarray:
-    weights = np.array([float(value) for value in values])
-    if weights.shape != LEVELS.shape or not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6:
-        raise ValueError(f"not {len(LEVELS)} weights that add up to 1")
-    return weights
 
 
 def _mix(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:

@@ -7,7 +7,6 @@ by it nor by what the round itself adds.
 Each text of a batch has an account, since a draft that gains for most may lose for one (`for_all`).
 """
 
-import math
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -38,15 +37,9 @@ def for_all(each: np.ndarray, fixed: float) -> np.ndarray:
 
 
 class Budget:
-    """Plain rounds that may be lost.
-
-    Raises:
-        ValueError: `reserve` is not finite.
-    """
+    """Plain rounds that may be lost."""
 
     def __init__(self, reserve: float = START):
-        if not math.isfinite(reserve):
-            raise ValueError("reserve is not finite")
         self._reserve = _kept(reserve)
         """Plain rounds left by earlier texts."""
         self._fixed = 0.0

@@ -8,12 +8,12 @@ chooses: it depends on earlier rounds only.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
 from mlx_spec.policy.acceptance import Acceptance
 from mlx_spec.policy.budget import SHARE, START, Budget, start
 from mlx_spec.policy.costs import PLAIN, Costs, fixed_share
+from mlx_spec.policy.learned import Learned
 from mlx_spec.policy.policy import Policy
 from mlx_spec.policy.remaining import Remaining
 from mlx_spec.policy.value import STAKE, Value
@@ -150,27 +150,21 @@ class Controller(Policy):
         """Learn, for each of the text's latest tokens, whether `candidate` would have predicted it."""
         self._acceptance(candidate).shadow(text, right)
 
-    def as_json(self) -> dict[str, Any]:
-        """What was learned, as plain values; `restore` takes them back."""
-        acceptance = {kind: each.as_json() for kind, each in self.acceptance.items()}
-        others = {n: other.costs.as_json() for n, other in self._others.items() if other.costs.plain}
-        return {"costs": self.costs.as_json(), "acceptance": acceptance, "reading": dict(self.reading),
-                "budgets": [self.budget.kept, self._batches.kept], "together": others,
-                "lengths": self._remaining.lengths}  # fmt: skip
+    @property
+    def learned(self) -> Learned:
+        """As plain values; `restore` takes them back."""
+        acceptance = {kind: each.learned for kind, each in self.acceptance.items()}
+        others = {n: other.costs.learned for n, other in self._others.items() if other.costs.plain}
+        budgets, lengths = (self.budget.kept, self._batches.kept), self._remaining.lengths
+        return Learned(self.costs.learned, acceptance, dict(self.reading), budgets, others, lengths)
 
-    def restore(self, values: Mapping[str, Any]) -> None:
-        """On invalid values raises LookupError, TypeError, ValueError or AttributeError; changes nothing."""
-        costs = Costs.from_json(values["costs"])
-        acceptance = {str(kind): Acceptance.from_json(each) for kind, each in values["acceptance"].items()}
-        reading = {str(name): float(seconds) for name, seconds in values["reading"].items()}
-        budget, batches = (Budget(float(each)) for each in values["budgets"])
-        others = {int(n): Costs.from_json(each) for n, each in values["together"].items()}
-        remaining = Remaining(values["lengths"])
-        if not all(0 <= seconds < math.inf for seconds in reading.values()):
-            raise ValueError("reading takes no less than no time")
-        self.costs, self.acceptance, self.reading = costs, acceptance, reading
-        self.budget, self._batches, self._remaining = budget, batches, remaining
-        self._others = {n: Controller(each, n) for n, each in others.items()}
+    def restore(self, learned: Learned) -> None:
+        """Raises ValueError if they are of another version; changes nothing then."""
+        self.acceptance = {kind: Acceptance.restored(each) for kind, each in learned.acceptance.items()}
+        self.costs, self.reading = Costs.restored(learned.costs), dict(learned.reading)
+        self.budget, self._batches = map(Budget, learned.budgets)
+        self._remaining = Remaining(learned.lengths)
+        self._others = {n: Controller(Costs.restored(each), n) for n, each in learned.together.items()}
 
     def _acceptance(self, candidate: Candidate) -> Acceptance:
         if candidate.kind not in self.acceptance:

@@ -6,13 +6,13 @@ of them share, changes faster than what a drafter costs beside plain rounds.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from mlx_spec.candidate import rows_of
+from mlx_spec.policy.learned import CostValues, LearnedCosts
 
 FAR = 2048
 """Context length (tokens) that the growth of a new cost is taken at."""
@@ -234,37 +234,26 @@ class Costs:
                     by[k] = RoundCost(seconds, grown, seen=GUESSED + timed)
         return Costs(RoundCost(passes[texts - 1], grown, seen=0), rounds)
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values; `from_json` reads them."""
+    @property
+    def learned(self) -> LearnedCosts:
+        """As plain values."""
         rounds = {
-            name: {str(k): _values(c.scaled(self._factor(name))) for k, c in by.items()}
+            name: {k: _values(cost, self._factor(name)) for k, cost in by.items()}
             for name, by in self.rounds.items()
         }
-        plain = _values(self.plain.scaled(self._factor(PLAIN))) if self.plain else None
-        return {"plain": plain, "rounds": rounds}
+        return LearnedCosts(self.plain and _values(self.plain, self._factor(PLAIN)), rounds)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Costs":
-        """Raises LookupError, TypeError, ValueError or AttributeError on invalid values."""
-        plain = _read(values["plain"]) if values["plain"] is not None else None
+    def restored(cls, learned: LearnedCosts) -> "Costs":
+        """From plain values."""
         rounds = {
-            str(name): {int(k): _read(cost) for k, cost in by.items()}
-            for name, by in values["rounds"].items()
+            name: {k: RoundCost(*cost) for k, cost in by.items()} for name, by in learned.rounds.items()
         }
-        if any(k < 1 for by in rounds.values() for k in by):
-            raise ValueError("a draft has a token at least")
-        return cls(plain, rounds)
+        return cls(learned.plain and RoundCost(*learned.plain), rounds)
 
 
-def _values(cost: RoundCost) -> list[float | int]:
-    return [cost.seconds, cost.growth, min(cost.seen, KEPT)]
-
-
-def _read(values: Any) -> RoundCost:
-    seconds, growth, seen = values
-    if not (0 < seconds < math.inf and 0 <= growth < math.inf and seen >= 0):
-        raise ValueError("seconds must be positive, growth and readings not negative, all finite")
-    return RoundCost(float(seconds), float(growth), int(seen))
+def _values(cost: RoundCost, factor: float) -> CostValues:
+    return cost.seconds * factor, cost.growth * factor, min(cost.seen, KEPT)
 
 
 def fixed_share(one: Costs, all_of: Costs, texts: int) -> float:

@@ -17,13 +17,10 @@ class Remaining:
 
     Args:
         lengths: tokens of the last answers.
-
-    Raises:
-        ValueError, TypeError: a length is no number.
     """
 
     def __init__(self, lengths: Iterable[int] = ()) -> None:
-        self._lengths = deque(map(int, lengths), maxlen=ANSWERS)
+        self._lengths = deque(lengths, maxlen=ANSWERS)
         self._written: dict[int, int] = {}
         """By text of the batch."""
 

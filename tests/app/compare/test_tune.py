@@ -40,11 +40,11 @@ def test_what_was_learned_is_used_by_the_next_process_unless_version_machine_or_
     calibrate(pair.engine)
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=60)))
     drafting_state.save(pair)
-    learned = pair.engine.controller.as_json()
-    assert learned["costs"]["plain"] and learned["acceptance"]
+    learned = pair.engine.controller.learned
+    assert learned.costs.plain and learned.acceptance
     again = loaded(tiny_pair)
     assert drafting_state.restore(again)
-    assert again.engine.controller.as_json() == learned
+    assert again.engine.controller.learned == learned
     file = drafting_state.state_file(pair)
     kept = json.loads(file.read_text())
     circumstances = kept["circumstances"]
@@ -81,7 +81,7 @@ def test_two_that_keep_at_once_spoil_nothing(monkeypatch: pytest.MonkeyPatch) ->
     spec = PairSpec("tiny", Source("t"), Source("d"))
 
     def pair(letter: str) -> Any:
-        controller = SimpleNamespace(as_json=lambda: {"costs": letter * 20_000})
+        controller = SimpleNamespace(learned={"costs": letter * 20_000})
         return SimpleNamespace(
             spec=spec, macs=1, memory_bytes=1, engine=SimpleNamespace(controller=controller, drafter_names=())
         )
@@ -124,10 +124,10 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     steps = []
     calibrate(pair.engine, lambda done, total: steps.append((done, total)), lambda: len(steps) == 2)
     assert len(steps) == 2
-    measured = pair.engine.controller.as_json()["costs"]
+    measured = pair.engine.controller.learned.costs
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=100, drafter="none")))
-    learned = pair.engine.controller.as_json()["costs"]
-    assert learned["plain"] and learned != measured
+    learned = pair.engine.controller.learned.costs
+    assert learned.plain and learned != measured
 
 
 def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from statistics import mean
 
 import pytest
+from pydantic import TypeAdapter
 
 from benchmarks.policy_worlds import SHORT, Answer, Player, World
 from mlx_spec.candidate import NO_CANDIDATE
@@ -12,9 +13,12 @@ from mlx_spec.drafters.model import CANDIDATE as MODEL
 from mlx_spec.policy import budget, controller
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import GUESSED, MEASURED, Costs, RoundCost
+from mlx_spec.policy.learned import Learned
 from mlx_spec.types import Round
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text
 
+LEARNED = TypeAdapter(Learned)
+"""As it is saved and read."""
 SURE, CHANCE = CANDIDATES[16], CANDIDATES[3]
 SLOW = World("this CPU", 0.2, "0.90")
 """A step takes 0.2 plain rounds and is believed to take a whole one."""
@@ -25,7 +29,7 @@ def believed_slow(restored: bool) -> Controller:
     believed = {k: RoundCost(slow.takes(k)) for k in range(1, 16)}
     planner = Controller(Costs(RoundCost(1.0), {"model": believed}))
     if restored:
-        kept, planner = planner.as_json(), Controller()
+        kept, planner = planner.learned, Controller()
         planner.restore(kept)
     return planner
 
@@ -184,10 +188,9 @@ def test_what_was_learned_survives_as_plain_values():
     planner.begin([1])
     planner.of(8).costs.learn("none", 0, 5.0, 0)
     again = Controller()
-    again.restore(planner.as_json())
-    assert again.as_json() == planner.as_json()
-    together = again.as_json()["together"]
-    assert together[8] == again.of(8).costs.as_json() != again.as_json()["costs"]
+    again.restore(LEARNED.validate_json(LEARNED.dump_json(planner.learned)))
+    assert again.learned == planner.learned
+    assert again.learned.together[8] == again.of(8).costs.learned != again.learned.costs
 
 
 NO_COSTS = {"plain": None, "rounds": {}}
@@ -225,11 +228,11 @@ EMPTY = {
 )
 def test_values_that_make_no_sense_change_nothing(change: dict[str, object]):
     planner = Controller(Costs(RoundCost(1.0)))
-    planner.restore({**EMPTY, "costs": planner.as_json()["costs"]})
-    before = planner.as_json()
-    with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
-        planner.restore({**EMPTY, **change})
-    assert planner.as_json() == before
+    planner.restore(LEARNED.validate_python(EMPTY | {"costs": {"plain": [1.0, 0.0, 1], "rounds": {}}}))
+    before = planner.learned
+    with pytest.raises(ValueError):
+        planner.restore(LEARNED.validate_python(EMPTY | change))
+    assert planner.learned == before
 
 
 def test_reading_a_long_prompt_has_to_pay_too():
@@ -248,7 +251,7 @@ def test_one_slow_reading_of_a_prompt_is_not_believed_two_are():
         believed.append(100 * planner.reading["model"])
     assert believed == pytest.approx([90, 1, 1, 2, 2, 50])
     restored = Controller(linear(0.1, "model"))
-    restored.restore(planner.as_json())
+    restored.restore(planner.learned)
     restored.count({1: Round((1, 2), 2, (1, 2, 3), "model", 1.2 + 90.0)}, far, 0)
     assert restored.reading["model"] == planner.reading["model"]
 
