@@ -1,4 +1,4 @@
-"""Our own small files: atomic writes, locks between programs; and parsing untrusted JSON."""
+"""Our own small files: atomic writes, locks between programs, shipped tables; and parsing untrusted JSON."""
 
 import fcntl
 import json
@@ -6,8 +6,10 @@ import os
 import shutil
 import stat
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -101,6 +103,12 @@ def bytes_below(folder: Path) -> int:
                 found = os.lstat(os.path.join(place, name))
                 size += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return size
+
+
+@cache
+def shipped_table(module: str, name: str) -> dict[str, Any]:
+    """A TOML file of ours, beside the module whose `__file__` is given."""
+    return tomllib.loads(Path(module).with_name(name).read_text())
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -1,16 +1,15 @@
 """The catalogue of pairs: reads catalogue.toml and the user's own pairs, finds by name, suggests drafts."""
 
 import re
-import tomllib
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from models.errors import UnknownPair
-from models.files import parse_json
+from models.files import parse_json, shipped_table
 from models.pairs.pair import PairSpec, Source
 from models.paths import builtin_folder, own_pairs_file, packaged_folder
 
@@ -47,6 +46,7 @@ class Pair:
 _KINDS = {field.name: field.type for field in fields(Pair)} | {"target": str, "draft": str}
 _QUANTIZATION = re.compile(r"bf16|GGUF|[1-9]\d?-bit")
 _LARGEST_BYTES = 2**63
+_tables = partial(shipped_table, __file__, "catalogue.toml")
 
 
 def all_pairs() -> tuple[Pair, ...]:
@@ -155,8 +155,3 @@ def package_of(source: Source) -> Package | None:
     """The package that ships the model, if any."""
     packages = map(package, _tables()["package"])
     return next((each for each in packages if source.repo == str(each.model)), None)
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text())

@@ -1,13 +1,15 @@
 """Drafters published by others for targets of the catalogue, from published.toml, which has the details."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from models.files import shipped_table
 from models.pairs.pair import Source
+
+_tables = partial(shipped_table, __file__, "published.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,3 @@ def _published(table: dict[str, Any]) -> Published:
     facts = {name: value for name, value in table.items() if name not in ("layout", "round")}
     layout = all_layouts()[table["layout"]] if "layout" in table else None
     return Published(**facts, layout=layout, rounds=[Round(**each) for each in table.get("round", ())])
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("published.toml").read_text())

@@ -1,13 +1,12 @@
 """Apple's chips as they matter for decoding speed: reads chips.toml, finds a chip by name."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from models.errors import BadChoice
+from models.files import shipped_table
 
 _NAMED = re.compile(r"(?:apple\s+)?(m\d+(?:\s+(?:pro|max|ultra))?)(?:\D+(\d+)\D*)?", re.IGNORECASE)
 
@@ -24,8 +23,7 @@ class Chip:
 
 @cache
 def all_chips() -> tuple[Chip, ...]:
-    tables = tomllib.loads(Path(__file__).with_name("chips.toml").read_text())["chip"]
-    return tuple(Chip(**table) for table in tables)
+    return tuple(Chip(**table) for table in shipped_table(__file__, "chips.toml")["chip"])
 
 
 def find_chip(text: str, gpu_cores: int | None = None) -> Chip:

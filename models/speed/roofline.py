@@ -8,14 +8,14 @@ speeds (benchmarks/calibration.py, fitted.toml); docs/roofline.md shows how well
 Pure functions of tables; imports no MLX.
 """
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from models.files import shipped_table
 from models.pairs.catalogue import BUILTIN_PAIR, Pair
 from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.installed import draft_kind
@@ -27,6 +27,7 @@ CONTEXT = 1024
 LONGEST_DRAFT = 8
 ROUND_SECONDS = 0.25e-3
 """Host time per round: the least that a read costs (ml-explore/mlx#4265, M3 Ultra)."""
+_table = partial(shipped_table, __file__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
         return None
     rate = acceptance_of(pair.family)
     plain = 1 / pass_seconds(target, chip)
-    plain_range = _around(plain, _table("fitted")["plain_error"])
+    plain_range = _around(plain, _table("fitted.toml")["plain_error"])
     if draft is None:  # the gain from lookup and heads is not predicted here
         return Expectation(chip, plain, plain_range, plain, plain_range, None, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
@@ -145,7 +146,7 @@ def model_of(source: Source, quantization: str) -> Model | None:
     """A pair's model; None if its shape or format is unknown."""
     # The built-in models are local folders; shapes.toml has them by their names in the catalogue.
     shape = find_shape(f"builtin/{Path(source.repo).name}" if source.is_local else source.repo)
-    formats = _table("roofline")["formats"]
+    formats = _table("roofline.toml")["formats"]
     return Model(shape, formats[quantization]) if shape and quantization in formats else None
 
 
@@ -154,8 +155,8 @@ def drafted_range(
 ) -> tuple[float, float]:
     """The range of a predicted speed: it covers the prediction error (a key of fitted.toml) and the speeds at
     the lowest and highest acceptance rate, but not less than plain's range."""
-    low, high = _around(drafted, _table("fitted")[error])
-    least = _around(plain, _table("fitted")["plain_error"])[0]
+    low, high = _around(drafted, _table("fitted.toml")[error])
+    least = _around(plain, _table("fitted.toml")["plain_error"])[0]
     return max(min(low, lowest), least), max(high, highest)
 
 
@@ -214,7 +215,7 @@ def verify_cost(model: Model, chip: Chip, rows: int) -> float:
     weights, the same in all formats, so its relative cost falls as more bytes are read.
     """
     has_experts = bool(model.shape.experts)
-    curves = _table("roofline")["verify"]
+    curves = _table("roofline.toml")["verify"]
     curve = next(c for c in curves if chip.generation in c["generations"] and c["experts"] == has_experts)
     cost = _on_line(curve["rows"], curve["cost"], rows)
     return 1 + (cost - 1) * min(1.0, curve.get("weights", model.bits) / model.bits)
@@ -255,7 +256,7 @@ def rate_of_tokens(tokens: float, length: int) -> float:
 @cache
 def all_acceptances() -> tuple[Acceptance, ...]:
     """The rates of roofline.toml, converted from shares of the answer and accepted tokens per round."""
-    tables = _table("roofline")["acceptance"]
+    tables = _table("roofline.toml")["acceptance"]
     return tuple(Acceptance(t["family"], t["category"], _rate(t), t["source"]) for t in tables)
 
 
@@ -269,21 +270,16 @@ def _rate(table: dict[str, Any]) -> float:
 
 def find_shape(model: str) -> Shape | None:
     """The shape by repository or model name; None if unknown."""
-    tables = _table("shapes")["shape"]
+    tables = _table("shapes.toml")["shape"]
     found = [(len(part), table) for table in tables for part in table["names"] if part in model.lower()]
     return Shape(**max(found, key=lambda item: item[0])[1]) if found else None
 
 
 def format_bits(name: str) -> float:
     """Bits per weight of `4-bit`, `bf16`, ..., scales included."""
-    return float(_table("roofline")["formats"][name])
+    return float(_table("roofline.toml")["formats"][name])
 
 
 def fitted() -> Constants:
     """The constants of fitted.toml."""
-    return Constants(**_table("fitted")["constants"])
-
-
-@cache
-def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())
+    return Constants(**_table("fitted.toml")["constants"])
