@@ -265,18 +265,17 @@ def tuned_pair(
     `check` raises; saves on exit what was learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
-    if options.draft_length is not None or options.drafter == "none":
-        yield pair
-        return
     from app.engine import drafting_state
 
-    if not drafting_state.restore(pair):
+    adapts = options.draft_length is None and options.drafter != "none"
+    if adapts and not drafting_state.restore(pair):
         check(pair)
         measured(pair)
     try:
         yield pair
     finally:
-        drafting_state.save(pair)
+        if adapts:
+            drafting_state.save(pair)
 
 
 def measured(pair: "LoadedPair") -> "Calibration":

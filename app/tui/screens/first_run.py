@@ -53,16 +53,10 @@ with what answers now; on another row it shows that pair, with the key that down
 
     BINDINGS = [
         bind("enter", "choose", "Take it", "welcome.choose", "Go on with the chosen pair"),
-        bind(
-            "pagedown",
-            "more",
-            "More",
-            "welcome.more",
-            "Scroll the text; at its end, to its beginning",
-            priority=True,
-        ),
+        bind("pagedown", "more", "More", "welcome.more",
+             "Scroll the text; at its end, to its beginning", priority=True),
         bind("escape", "dismiss", "Chat", "welcome.leave", "Chat with the pair in use"),
-    ]
+    ]  # fmt: skip
 
     def parts(self) -> ComposeResult:
         with VerticalScroll(id="welcome", can_focus=False):
