@@ -107,9 +107,6 @@ the chat at the message that was found."""
         else:
             self.set_focus(options)
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self._with_chosen(self.dismiss)
-
     def applies(self, action: str) -> bool:
         return action != "undo" or bool(self.app.saved.deleted)
 
