@@ -6,6 +6,7 @@ of them share, changes faster than what a drafter costs beside plain rounds.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -100,6 +101,7 @@ class Costs:
         if not known:
             return plain * np.array([1.0, 1 + FIRST_STEP * (drafter != PLAIN)][: limit + 1])
         lengths, factor = sorted(known), self._factor(drafter)
+        lengths = lengths[: bisect_left(lengths, limit) + 1]  # what is longer says nothing about these
         seconds = [known[k].at(length) * factor for k in lengths]
         beyond = max(seconds[-1] + (seconds[-1] - plain) / lengths[-1], plain)
         points, curve = [0, *lengths, lengths[-1] + 1], np.array([plain, *seconds, beyond])
@@ -118,7 +120,8 @@ class Costs:
 
     def timed(self, drafter: str) -> int:
         """The longest draft that was timed."""
-        return max((k for k, cost in self.rounds.get(drafter, {}).items() if cost.seen), default=0)
+        known = self.rounds.get(drafter, {})
+        return next((k for k in sorted(known, reverse=True) if known[k].seen), 0)
 
     def doubt(self, drafter: str, k: int) -> float:
         """Relative standard deviation of a round's time over a plain round's."""
