@@ -134,9 +134,9 @@ def views(
 def _view(entry: Entry, at: Length, recurrent: Iterator[ArraysCache], tree: Tree | None) -> Any:
     if isinstance(entry, Buffer):
         return PlainView(entry, at, tree) if entry.bits is None else QuantizedView(entry, at, tree)
-    return (
-        next(recurrent) if isinstance(entry, ArraysCache) else CacheList(*views(entry, at, recurrent, tree))
-    )
+    if isinstance(entry, ArraysCache):
+        return next(recurrent)
+    return CacheList(*views(entry, at, recurrent, tree))
 
 
 def _column(at: Length) -> mx.array:
