@@ -190,7 +190,8 @@ class Costs:
     def _loosen(self, shared: float, i: int, own: float) -> None:
         """Add to the variance of all factors together, and to that of the i-th."""
         for row in self._joint:
-            row[:] = [each + shared for each in row]
+            for j in range(len(row)):
+                row[j] += shared
         self._joint[i][i] += own
 
     def _correct(self, i: int, own: float, surprise: float, cost: RoundCost) -> None:
@@ -198,11 +199,13 @@ class Costs:
         their variances (Kalman 1960)."""
         toward, total = list(self._joint[i]), self._joint[i][i] + own + 1
         for j, name in enumerate(self._factors):
-            gain = toward[j] / total
+            gain, row = toward[j] / total, self._joint[j]
             self._factors[name] += gain * surprise
-            self._joint[j] = [each - gain * to for each, to in zip(self._joint[j], toward, strict=True)]
-        moved = math.exp(own / total * surprise)
-        cost.seconds, cost.growth = cost.seconds * moved, cost.growth * moved
+            for k, to in enumerate(toward):
+                row[k] -= gain * to
+        if own:
+            moved = math.exp(own / total * surprise)
+            cost.seconds, cost.growth = cost.seconds * moved, cost.growth * moved
 
     def together(self, texts: int) -> "Costs":
         """Estimated costs of rounds of `texts` texts, from those of one text.
