@@ -79,7 +79,7 @@ class Batch:
         self.pending: deque[Flight] = deque()
         self.unseen = 1
         """Tokens at the end of the texts that the target has not seen: one, more in the first round."""
-        self.nothing = Draft.none(len(places))
+        self.no_draft = Draft.none(len(places))
         """A plain round's draft."""
         self.likeliest = max((t.likeliest for t in self.live if t.likeliest is not None), default=None)
         """The largest `Text.likeliest`; None: none is set."""

@@ -91,7 +91,7 @@ class Loop:
         """Build one round and start it. Only a timed draft waits."""
         batch, start, unseen = self.batch, time.perf_counter(), self.batch.unseen
         verifier = batch.verifier(plan.depth)
-        draft = batch.nothing
+        draft = batch.no_draft
         if plan.drafter:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
             batch.check(draft, plan.drafter.name, plan.depth)

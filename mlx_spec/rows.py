@@ -251,7 +251,7 @@ class Rows:
         return finished
 
     def _read_prompt(self, seconds: float) -> bool:
-        """Read a piece of a prompt. Returns whether that was its last."""
+        """Read a piece of the oldest prompt that is left. Returns whether that was its last."""
         reading = [(text.number, i, text) for i, text in enumerate(self._places) if text and not text.begun]
         (_, place, text), target = min(reading), self._target
         first, piece, start = target.seen[place], PREFILL_CHUNK, time.perf_counter()

@@ -265,17 +265,18 @@ def tuned_pair(
     `check` raises; saves on exit what was learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
+    if options.draft_length is not None or options.drafter == "none":
+        yield pair
+        return
     from app.engine import drafting_state
 
-    adapts = options.draft_length is None and options.drafter != "none"
-    if adapts and not drafting_state.restore(pair):
+    if not drafting_state.restore(pair):
         check(pair)
         measured(pair)
     try:
         yield pair
     finally:
-        if adapts:
-            drafting_state.save(pair)
+        drafting_state.save(pair)
 
 
 def measured(pair: "LoadedPair") -> "Calibration":

@@ -1,5 +1,7 @@
-"""What a controller has learned, as plain values: to be saved, and to go on from. All raise ValueError where
-one makes no sense."""
+"""What a controller has learned, as plain values: to be saved, and to go on from.
+
+All raise ValueError for values that make no sense.
+"""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -10,7 +12,7 @@ CostValues = tuple[float, float, int]
 
 @dataclass(frozen=True, slots=True)
 class LearnedCosts:
-    """Of rounds; as in `Costs`."""
+    """Costs of rounds, as in `Costs`."""
 
     plain: CostValues | None
     rounds: dict[str, dict[int, CostValues]]
@@ -38,7 +40,7 @@ class LearnedAcceptance:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """All of it."""
+    """All that a controller has learned."""
 
     costs: LearnedCosts
     acceptance: dict[str, LearnedAcceptance]
