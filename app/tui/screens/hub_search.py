@@ -75,7 +75,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
         self.dismiss(event.option_id)
 
     def _search(self, words: str) -> None:
-        self._words = words
         self.show_message(f"Searching the Hub for {words}…")
         self.run_worker(lambda: self._ask(words), thread=True, exclusive=True)
 
@@ -89,8 +88,6 @@ class HubSearchScreen(OpenedScreen[str | None]):
             self.from_thread(self._show, words, found)
 
     def _show(self, words: str, found: dict[str, tuple[FoundModel, Facts]]) -> None:
-        if words != self._words:
-            return  # results of an earlier search
         self.models = found
         self._draw()
         if found and words == self.query_one(Input).value:  # else the person types on

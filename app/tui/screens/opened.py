@@ -9,6 +9,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widgets import Input, OptionList, Static
+from textual.worker import get_current_worker
 
 from app.shell.printable import one_line
 from app.tui.program import Program
@@ -97,8 +98,11 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         self.app.run_worker(run())
 
     def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Show a thread's result on the screen, unless it was closed meanwhile."""
-        self.app.call_from_thread(lambda: None if self.was_closed else show(*args, **kwargs))
+        """Show the result of a worker's thread, unless the screen was closed or another worker took its place."""
+        worker = get_current_worker()
+        self.app.call_from_thread(
+            lambda: None if worker.is_cancelled or self.was_closed else show(*args, **kwargs)
+        )
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close this screen and those opened over it; once it is closed, do nothing."""

@@ -1,5 +1,6 @@
 """The search on the Hub, from the pairs: at a server on this machine, through the Hub's own library."""
 
+import asyncio
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ from textual.widgets import Input, OptionList
 from app.tui.screens.hub_search import HubSearchScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
+from models.errors import ModelsError
 from models.hub.search import FoundModel, search
 from models.speed.machine import Machine
 from tests.app.tui.chat_driver import OpenChat
@@ -105,3 +107,26 @@ async def test_a_search_that_finds_more_than_it_shows_says_which_are_shown(
         await open_pairs(chat)
         await chat.press("h", *"many", "enter")
         await chat.until(lambda: "50 models for many, those downloaded most." in text_of(chat, "#message"))
+
+
+async def test_what_an_earlier_search_brings_late_does_not_replace_what_the_later_one_found(
+    open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, ended = threading.Event(), threading.Event()
+
+    def slow_then_quick(words: str) -> list[FoundModel]:
+        if words != "first":
+            return search(words)
+        go_on.wait(20)
+        ended.set()
+        raise ModelsError("the first search failed")
+
+    monkeypatch.setattr("app.tui.screens.hub_search.search", slow_then_quick)
+    async with open_chat(size=(120, 40)) as chat:
+        await open_pairs(chat)
+        await chat.press("h", *"first", "enter", "ctrl+u", *"second", "enter")
+        await chat.until(lambda: "no MLX model for second" in text_of(chat, "#message"))
+        go_on.set()
+        await chat.until(ended.is_set)
+        await asyncio.sleep(0.1)  # the thread hands its result over
+        assert "no MLX model for second" in text_of(chat, "#message")

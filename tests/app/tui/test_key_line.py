@@ -23,7 +23,7 @@ async def test_the_chats_keys_fit_and_stop_is_there_when_it_can_stop(open_chat: 
         await chat.until(lambda: keys_shown(chat) == empty)
         in_chat = described_keys(chat.app)["In the chat"]
         assert any(keys == "Esc" and "Stop" in what for keys, what in in_chat)
-        await chat.type("hold")
+        await chat.stream("hold")
         for columns, expected in (
             (30, "F4 Draft Esc Stop F1 Help"),
             (40, "F4 Draft F6 Chats Esc Stop F1 Help"),
