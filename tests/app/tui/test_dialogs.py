@@ -168,15 +168,19 @@ async def test_a_click_on_a_command_that_is_gone_by_then_ends_nothing(open_chat:
 async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
+
+        async def bring(text: str) -> None:
+            await chat.app.run_worker(lambda: dialog.from_thread(shown.append, text), thread=True).wait()
+
         chat.app.push_screen(dialog, given.append)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
-        await asyncio.to_thread(dialog.from_thread, shown.append, "before")
+        await bring("before")
         await chat.reached(HelpScreen, by="f1")
         dialog.dismiss(find("builtin"))
         await chat.until(lambda: given == [find("builtin")])
         assert chat.app.screen is chat.app.chat
         await chat.until(lambda: not dialog.is_running)
-        await asyncio.to_thread(dialog.from_thread, shown.append, "after")
+        await bring("after")
         assert shown == ["before"]
         chat.press_at_once("ctrl+p", "pagedown", "pageup")
         await chat.until(lambda: chat.app.screen is not chat.app.chat)
