@@ -98,7 +98,7 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         self.app.run_worker(run())
 
     def from_thread(self, show: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Show the result of a worker's thread, unless the screen was closed or a later worker took its place."""
+        """Show the result of a worker's thread, unless the screen closed or a later worker took over."""
         worker = get_current_worker()
         self.app.call_from_thread(
             lambda: None if worker.is_cancelled or self.was_closed else show(*args, **kwargs)

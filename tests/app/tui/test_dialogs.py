@@ -1,6 +1,7 @@
 """Every dialog closes once, with Ctrl+C as with Esc; Ctrl+C twice leaves the program."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,19 +169,28 @@ async def test_a_click_on_a_command_that_is_gone_by_then_ends_nothing(open_chat:
 async def test_a_dialog_done_under_its_help_closes_and_the_palette_opens_once(open_chat: OpenChat) -> None:
     async with open_chat(size=(100, 24)) as chat:
         dialog, given, shown = OwnPairScreen(), [], []
+        closed, ended = threading.Event(), threading.Event()
 
-        async def bring(text: str) -> None:
-            await chat.app.run_worker(lambda: dialog.from_thread(shown.append, text), thread=True).wait()
+        def work() -> None:
+            dialog.from_thread(shown.append, "before")
+            closed.wait(20)
+            try:
+                dialog.from_thread(shown.append, "after")
+            finally:
+                ended.set()
 
         chat.app.push_screen(dialog, given.append)
         await chat.until(lambda: chat.app.screen is dialog and dialog.is_mounted)
-        await bring("before")
+        dialog.run_worker(work, thread=True)
+        await chat.until(lambda: shown == ["before"])
         await chat.reached(HelpScreen, by="f1")
         dialog.dismiss(find("builtin"))
         await chat.until(lambda: given == [find("builtin")])
         assert chat.app.screen is chat.app.chat
         await chat.until(lambda: not dialog.is_running)
-        await bring("after")
+        closed.set()
+        await chat.until(ended.is_set)
+        await chat.pilot.pause()
         assert shown == ["before"]
         chat.press_at_once("ctrl+p", "pagedown", "pageup")
         await chat.until(lambda: chat.app.screen is not chat.app.chat)
