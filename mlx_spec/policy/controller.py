@@ -268,10 +268,9 @@ class Controller(Policy):
         surprise = self.costs.learn(name, k, read.seconds, length)
         if self._probe and name == self._probe[0] and surprise not in ("gross", "new"):
             self._probe_left = 0
-        if surprise == "believed":
+        if surprise == "believed" and k:  # of a plain round it says nothing of drafts: the machine paused
             self._probe_after = PROBE_FIRST
-            if k:
-                self._begin_probe(PLAIN, 0)
+            self._begin_probe(PLAIN, 0)
 
     def _pay(self, read: Round, tokens: Mapping[int, int], candidate: Candidate, length: int) -> None:
         """Charge a round to the budget, and learn the time of reading missed tokens.
