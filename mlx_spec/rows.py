@@ -235,7 +235,8 @@ class Rows:
         ]
         for drafter in drafters:
             drafter.begin(batch.texts, [text.documents if text else [] for text in written])
-        policy = (self._controller if draft_length is None else Fixed(draft_length)).of(len(written))
+        length = draft_length if self._drafters else 0  # where none may draft, nothing is earned for drafts
+        policy = (self._controller if length is None else Fixed(length)).of(len(written))
         policy.begin([text.number for text in batch.live])
         timer = self._loop.timer if self._loop else Timer(lambda: sum(m.graphs_built for m in models))
         timer.disturb()

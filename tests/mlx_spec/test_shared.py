@@ -10,6 +10,7 @@ import pytest
 
 from mlx_spec import Engine, Options, Round
 from mlx_spec.candidate import NO_CANDIDATE
+from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.errors import RankLost
 from mlx_spec.policy.policy import Fixed
 from mlx_spec.ranks import Ranks
@@ -136,7 +137,7 @@ def test_several_texts_are_planned_by_the_policy_for_as_many(ranks: Twin) -> Non
             planned.append(self.length)
             return NO_CANDIDATE, 0
 
-    engine = SharedEngine(model(), [], ranks, context_limit=LIMIT)
+    engine = SharedEngine(model(), [LookupDrafter()], ranks, context_limit=LIMIT)
     engine.controller = Sized(0)  # type: ignore[assignment]
     written = together(engine, [*PROMPTS], [Options(max_tokens=4)] * 3)
     assert [len(tokens(rounds)) for rounds in written] == [4, 4, 4]

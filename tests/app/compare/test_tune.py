@@ -126,6 +126,8 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     assert len(steps) == 2
     measured = pair.engine.controller.learned.costs
     list(pair.engine.generate([5, 6, 7], Options(max_tokens=100, drafter="none")))
+    assert pair.engine.controller.learned.costs == measured, "it has nothing to choose from"
+    list(pair.engine.generate([5, 6, 7], Options(max_tokens=100)))
     learned = pair.engine.controller.learned.costs
     assert learned.plain and learned != measured
 
