@@ -27,7 +27,7 @@ class Timer:
         """Rounds with a draft that were read."""
 
     def is_due(self, pending: int) -> bool:
-        """Whether the draft of the next round, behind `pending` of its kind in flight, should be timed alone."""
+        """Whether the draft of the next round, behind `pending` like it in flight, should be timed alone."""
         return self._drafted + pending >= self._next
 
     def draft_seconds(self, draft: mx.array, start: float) -> float:
