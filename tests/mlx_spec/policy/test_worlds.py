@@ -68,8 +68,8 @@ def test_drafts_that_pay_are_found(world: World, least: float):
 def test_it_is_never_slower_on_any_machine(curve: str, tokens: int, wrong: float):
     for step in STEPS:
         for kind in TEXTS:
-            world = World(curve, step, kind, tokens, wrong)
-            assert gain(world, 1536) >= 0.96, world
+            worlds = [World(curve, step, kind, tokens, wrong, seed=seed) for seed in (1, 2, 3)]
+            assert np.mean([gain(world, 1536) for world in worlds]) >= 0.97, worlds[0]
 
 
 def without_budget(patch: pytest.MonkeyPatch) -> None:
