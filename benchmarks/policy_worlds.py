@@ -36,7 +36,7 @@ LONG, SHORT = 512, 24
 """Tokens of an answer."""
 RATES = (0.02, 0.15, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
 TIMED_EVERY, TIMED_FIRST = 64, 4
-"""Every how many drafted rounds, and from which on, the loop times draft and verify separately."""
+"""Every how many rounds, and from which round on, the loop times draft and verify separately."""
 HOST, DRAIN = 0.05, 0.1
 """Extra time of such a round, and of a round after one of another kind, in plain rounds."""
 GRAPH = 2.0
@@ -177,7 +177,7 @@ class Player:
         self.answers += 1
         planner.begin([self.answers])
         planner.count({self.answers: Round((), 0, (0,), "none", 1.0)}, NO_CANDIDATE, 0)
-        at, spent, rested, before, drafted, timed_next = 1, 0.0, 1, ("none", False), 0, TIMED_FIRST
+        at, spent, rested, before, rounds, timed_next = 1, 0.0, 1, ("none", False), 1, TIMED_FIRST
         behind = round(world.reading / TOKEN)
         while at < tokens:
             candidate, k = planner.choose([replace(CANDIDATE, shadows=rested, behind=behind)], at)
@@ -185,7 +185,7 @@ class Player:
             shadow = candidate is not NO_CANDIDATE and not k
             kind = (candidate.drafter if k else "none", shadow)
             same = kind == before
-            timed = k > 0 and same and drafted >= timed_next
+            timed = k > 0 and same and rounds >= timed_next
             builds = world.compiled and k not in self.built
             self.built.add(k)
             accepted = answer.accepted(at, k)
@@ -201,10 +201,10 @@ class Player:
             gained = tuple(range(accepted + 1))
             read = Round(tuple(range(k)), accepted, gained, kind[0], seen, steady=steady)
             planner.count({self.answers: read}, candidate, at)
-            timed_next = drafted + TIMED_EVERY if timed else timed_next
+            timed_next = rounds + TIMED_EVERY if timed else timed_next
             used = candidate is not NO_CANDIDATE
             rested, behind = len(gained) if used else rested + len(gained), 0 if used else behind
-            at, spent, before, drafted = at + len(gained), spent + took, kind, drafted + (k > 0)
+            at, spent, before, rounds = at + len(gained), spent + took, kind, rounds + 1
         return spent
 
 

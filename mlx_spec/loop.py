@@ -115,7 +115,7 @@ class Loop:
     def read(self) -> Read:
         """Wait for the oldest round in flight: a round of each text that has not ended."""
         flight, results, likely = self.batch.read()
-        seconds, alone = self.timer.lap(flight.drafter is not None)
+        seconds, alone = self.timer.lap()
         alike = _alike(self.batch.pending, flight.drafter, flight.in_flight)
         steady = flight.steady and alike and alone
         texts, read = self.batch.places, Read()

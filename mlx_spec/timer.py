@@ -7,7 +7,7 @@ import mlx.core as mx
 
 TIMED_EVERY, TIMED_FIRST = 64, 4
 """Each 64th drafted round is timed in two parts, draft and verify; it is read at once. The first comes
-soon: many answers have no more than ten."""
+soon: many answers have no more than ten rounds."""
 
 
 class Timer:
@@ -23,27 +23,27 @@ class Timer:
         self._read_at = time.perf_counter()
         self._next = TIMED_FIRST
         self._disturbed = False
-        self._drafted = 0
-        """Rounds with a draft that were read."""
+        self._laps = 0
+        """Rounds that were read."""
 
     def is_due(self, pending: int) -> bool:
-        """Whether the draft of the next round, behind `pending` like it in flight, should be timed alone."""
-        return self._drafted + pending >= self._next
+        """Whether the draft of the next round, behind `pending` in flight, should be timed alone."""
+        return self._laps + pending >= self._next
 
     def draft_seconds(self, draft: mx.array, start: float) -> float:
         """Wait for the draft of a round, behind none in flight: seconds since `start`."""
         mx.eval(draft)
-        self._next = self._drafted + TIMED_EVERY
+        self._next = self._laps + TIMED_EVERY
         return time.perf_counter() - start
 
     def disturb(self) -> None:
         """Something other than rounds ran."""
         self._disturbed = True
 
-    def lap(self, drafted: bool) -> tuple[float, bool]:
+    def lap(self) -> tuple[float, bool]:
         """(seconds since the last round was read, whether nothing but rounds ran and no graph was built)."""
         now, graphs = time.perf_counter(), self._graphs_built()
         seconds, alone = now - self._read_at, graphs == self._graphs and not self._disturbed
         self._read_at, self._graphs, self._disturbed = now, graphs, False
-        self._drafted += drafted
+        self._laps += 1
         return seconds, alone

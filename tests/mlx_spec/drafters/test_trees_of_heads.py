@@ -59,7 +59,7 @@ def test_the_first_token_of_the_chain_is_in_the_tree(depth):
     for before, drafted in found:
         _, chain = LEARNT["eagle"].guesses(model(LEARNT["eagle"]), before, 1)
         assert chain[0] in drafted
-    assert 0 < len({len(drafted) for _, drafted in found}) <= depth, "one size for each depth"
+    assert 0 < len({len(drafted) for _, drafted in found}) <= 2
 
 
 @pytest.mark.parametrize("depth", [1, 4])
