@@ -1,12 +1,12 @@
 """An engine process without MLX, for tests: the real `serve` loop around a scripted session.
 
 The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
-begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `refuse` because of what
-was asked, `lost` another Mac, `crash` ends the process, `crash at 5` does so in the process's fifth answer,
-`fail at 5` raises there, `controls` answers with characters a terminal would obey, `think` with a thought
-first, `think and call` calls after it, `markdown` with all kinds of it, `echo` tells what the engine was
-asked, `differ` answers longer with drafting, `full` ends where the context does, `call` calls the first tool
-twice, anything else gets the same short answer.
+begins one and looks at no cancel, `read` is read until it is stopped, `fail` raises, `refuse` because of
+what was asked, `lost` another Mac, `crash` ends the process, `crash at 5` does so in the process's fifth
+answer, `fail at 5` raises there, `wait at 5` waits there until it is stopped, `controls` answers with
+characters a terminal would obey, `think` with a thought first, `think and call` calls after it, `markdown`
+with all kinds of it, `echo` tells what the engine was asked, `differ` answers longer with drafting, `full`
+ends where the context does, `call` calls the first tool twice, anything else gets the same short answer.
 """
 
 import json
@@ -101,7 +101,7 @@ class ScriptedSession:
             raise BadInput("The secret words are refused.")
         if said == "fail":
             raise ValueError("the secret words fail")
-        while said == "deaf" or (said == "read" and not cancelled()):
+        while said == "deaf" or (said in ("read", f"wait at {self.answers}") and not cancelled()):
             time.sleep(0.01)
         if said == "read":
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))

@@ -83,10 +83,17 @@ async def test_both_runs_fill_panes_that_scroll_together_and_have_a_verdict(open
         await chat.until(lambda: all(pane.max_scroll_y > 0 for pane in panes))
         await chat.until(lambda: all(pane.scroll_y == 0 for pane in panes), by=(*["pageup"] * 9,))
         await chat.until(lambda: all(pane.scroll_y > 0 for pane in panes), by="pagedown")
-        await chat.until(lambda: "Warming up" in chat.screen and not any(map(text_in, panes)), by="f5")
-        await chat.until(lambda: screen.progress is None)
         await chat.back_in_chat(by="escape")
         assert len(chat.prompts) == 1
+
+
+async def test_a_comparison_that_is_run_again_begins_with_empty_panes(open_chat: OpenChat) -> None:
+    async with open_chat(asked="wait at 10") as chat:  # after the prompt, two to warm up and six runs
+        screen, _ = await compared(chat)
+        panes = [screen.query_one(name, ComparePane) for name in ("#plain", "#drafted")]
+        assert all(map(text_in, panes))
+        await chat.until(lambda: "Warming up" in chat.screen and not any(map(text_in, panes)), by="f5")
+        await chat.until(lambda: screen.progress is None, by="escape")
 
 
 async def test_figures_are_shown_after_the_texts_were_scrolled(open_chat: OpenChat) -> None:

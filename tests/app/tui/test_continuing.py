@@ -35,7 +35,7 @@ async def test_a_stopped_answer_goes_on_names_what_cut_it_and_outlasts_a_failure
 
 
 async def test_esc_stops_with_the_texts_numbers_a_continuation_has_the_wholes(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(max_tokens=60)) as chat:
+    async with open_chat() as chat:
         await chat.type("slow")
         await chat.until(lambda: bool(chat.app.state.running and len(chat.app.state.running.log.rounds) > 3))
         running = chat.app.state.running
@@ -51,6 +51,7 @@ async def test_esc_stops_with_the_texts_numbers_a_continuation_has_the_wholes(op
         assert (first.facts.finish, len(first.facts.rounds)) == ("cancelled", taken)
         assert first.facts.stats.rounds == first.facts.stats.draft_n == taken
         await chat.shows(f"context {10 + 2 * taken}/")
+        await chat.type("/max-tokens 60")
         await chat.type("/continue")
         await chat.until(lambda: any("length limit" in answer.stats for answer in chat.answers))
         whole = chat.app.state.conversation.last_answer

@@ -92,8 +92,7 @@ async def test_escape_is_called_stop_while_it_stops_something_and_back_when_it_g
             lambda: "Esc Back F4" in keys_shown(chat) and "Stop" not in keys_shown(chat), by="escape"
         )
         await chat.settled(by="escape")
-        await chat.ask("think")
-        await chat.reached(CompareScreen, by="/sweep length=1-2 repeats=50")
+        await chat.reached(CompareScreen, by="/sweep length=1-2")
         await chat.until(lambda: keys_shown(chat).startswith("Esc Stop F1"))
         await chat.until(lambda: keys_shown(chat).startswith("Esc Back F5 Again"), by="escape")
         await chat.back_in_chat(by="escape")
