@@ -1,6 +1,7 @@
 """An answer, growing or finished: one widget of any length, drawn line by line."""
 
 import time
+from asyncio import TimerHandle
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -14,13 +15,13 @@ from textual.reactive import reactive, var
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style as VisualStyle
-from textual.timer import Timer
 
 from app.engine.events import Mark, Piece, append, text_of
 from app.engine.thinking import thought_of
 from app.shell.printable import printable
 from app.tui.widgets.found_words import FOUND, places
 from app.tui.widgets.item_line import SEPARATOR
+from app.tui.widgets.later import later
 from app.tui.widgets.markdown_lines import MarkdownLines
 from app.tui.widgets.message import Message
 from app.tui.widgets.notices import copy
@@ -66,7 +67,7 @@ class Answer(Message):
         self._drawn: dict[int, Strip] = {}
         """Cached lines; Textual clears its own cache whenever the height changes."""
         self._styles: dict[Styles, Style] = {}
-        self._arrange_timer: Timer | None = None
+        self._arrange_timer: TimerHandle | None = None
         self._pause = SHORTEST_PAUSE
         self._edges: list[int] = []
         """Start and end of each word of `found` in the shown text."""
@@ -81,7 +82,7 @@ class Answer(Message):
         """Append text; only the lines it touches are drawn again, soon."""
         self._take(pieces)
         if self._arrange_timer is None:
-            self._arrange_timer = self.set_timer(self._pause, self._arrange)
+            self._arrange_timer = later(self, self._pause, self._arrange)
 
     def end(self, pieces: Sequence[Piece], stats: str, branch: str) -> None:
         """The answer is complete: `pieces` are all of it."""
@@ -107,7 +108,7 @@ class Answer(Message):
     def _arrange(self) -> None:
         """Lay out the rows again and draw those that changed; without a width there are none."""
         if self._arrange_timer is not None:
-            self._arrange_timer.stop()
+            self._arrange_timer.cancel()
             self._arrange_timer = None
         if not self._width:
             return

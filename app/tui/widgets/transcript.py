@@ -16,6 +16,7 @@ from app.tui.keys.keymap import bind
 from app.tui.messages import PromptBegun
 from app.tui.program import Program
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.later import later
 from app.tui.widgets.message import Message
 from app.tui.widgets.welcome import Welcome
 
@@ -215,7 +216,7 @@ class Transcript(VerticalScroll, can_focus=True):
             if self._selected_widget is not widget:
                 return
             if not widget.is_mounted or not (height := widget.virtual_region.height):
-                self.set_timer(LAYOUT_SECONDS, attempt)
+                later(self, LAYOUT_SECONDS, attempt)
             elif widget.found and height > self.size.height:
                 top = widget.virtual_region.y + widget.first_found() - self.size.height // 2
                 self.scroll_to(y=top, animate=False, force=True)

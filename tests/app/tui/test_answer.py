@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import get_args
 
 import pytest
@@ -83,6 +84,18 @@ async def test_an_answer_is_drawn_whole_while_it_grows_changes_its_width_and_beg
         await until(lambda: answer.size.height == 1)
         await answer.remove()
         answer.render_line(0)  # a removed answer may be drawn once more
+
+
+async def test_words_are_drawn_on_a_machine_so_busy_that_seconds_pass_while_a_timer_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = Growing()
+    async with app.run_test(size=(30, 40)):
+        answer = app.query_one(Answer)
+        passed = chain([0], repeat(5))
+        monkeypatch.setattr("textual._time.get_time", lambda: time.monotonic() + next(passed))
+        answer.add([Piece("words", "plain")])
+        await until(lambda: text_of(drawn(answer)) == "words")
 
 
 @pytest.mark.drawn

@@ -112,11 +112,12 @@ async def test_a_search_that_finds_more_than_it_shows_says_which_are_shown(
 async def test_what_an_earlier_search_brings_late_does_not_replace_what_the_later_one_found(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, ended = threading.Event(), threading.Event()
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow_then_quick(words: str) -> list[FoundModel]:
         if words != "first":
             return search(words)
+        begun.set()
         go_on.wait(20)
         ended.set()
         raise ModelsError("the first search failed")
@@ -124,7 +125,8 @@ async def test_what_an_earlier_search_brings_late_does_not_replace_what_the_late
     monkeypatch.setattr("app.tui.screens.hub_search.search", slow_then_quick)
     async with open_chat(size=(120, 40)) as chat:
         await open_pairs(chat)
-        await chat.press("h", *"first", "enter", "ctrl+u", *"second", "enter")
+        await chat.until(begun.is_set, by=("h", *"first", "enter"))
+        await chat.press("ctrl+u", *"second", "enter")
         await chat.until(lambda: "no MLX model for second" in text_of(chat, "#message"))
         go_on.set()
         await chat.until(ended.is_set)
