@@ -35,6 +35,8 @@ class Answer:
     """The answer ends before the first of them."""
     tools: tuple[dict[str, Any], ...] = ()
     """Functions that the model may call, in OpenAI's format."""
+    one_call: bool = False
+    """Of the model's calls, the server's answer has the first only."""
     parts: bool = False
     """Tell the thought from the answer, without the marks. False: the text as the model wrote it."""
     counts: bool = False

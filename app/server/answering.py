@@ -118,6 +118,8 @@ async def _frames(
             event = await each.next(max(0.0, due - time.monotonic()))
         if event.finish_reason == "cancelled":
             raise Problem(503, "The answer was cut off: the server is shutting down.")
+        if each.request.one_call:
+            event = replace(event, tool_calls=event.tool_calls[:1])
         yield "".join(writer.ended(index, each, event))
         event, due = None, time.monotonic() + KEEP_ALIVE_SECONDS
     yield "".join(writer.end())

@@ -24,6 +24,7 @@ class ChatRequest(OpenAiSampling):
     max_completion_tokens: Tokens | None = None
     tools: Tools[Tool] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
+    parallel_tool_calls: bool | None = None
     response_format: Annotated[Any, only({"type": "text"})] = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_LOGPROBS)] | None = None
@@ -46,6 +47,7 @@ async def chat_completions(request: Request) -> Response:
         tuple(map(for_template, body.messages)),
         options,
         tools=described(tool.function for tool in tools),
+        one_call=body.parallel_tool_calls is False,
         parts=True,
         whole=True,
         likeliest=body.likeliest,

@@ -50,6 +50,7 @@ class MessagesTool(Function):
 
 class ToolChoice(Body):
     type: Annotated[str, only("auto", "none")]
+    disable_parallel_tool_use: bool | None = None
 
 
 class Thinking(Body):
@@ -115,6 +116,7 @@ def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Ans
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(tools),
+        one_call=bool(body.tool_choice and body.tool_choice.disable_parallel_tool_use),
         parts=True,
         counts=counts,
         whole=True,

@@ -71,6 +71,7 @@ class ResponsesRequest(Sampling):
     max_output_tokens: Tokens | None = None
     tools: Tools[ResponseTool] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
+    parallel_tool_calls: bool | None = None
     text: Text | None = None
     previous_response_id: Annotated[Any, NOTHING_KEPT] = None
     conversation: Annotated[Any, NOTHING_KEPT] = None
@@ -106,12 +107,14 @@ async def responses(request: Request) -> Response:
     # Tools of other types run at OpenAI; the model does not get them.
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
-    asks = [Answer(0, body.messages, options, tools=described(tools), parts=True, whole=True)]
+    one = body.parallel_tool_calls is False
+    asks = [Answer(0, body.messages, options, tools=described(tools), one_call=one, parts=True, whole=True)]
     asked = {
         **body.model_dump(include={"instructions", "max_output_tokens", "metadata"}),
         "temperature": options.temperature,
         "top_p": options.top_p,
         "tool_choice": body.tool_choice or "auto",
+        "parallel_tool_calls": not one,
         "tools": [tool.model_dump() for tool in tools],
     }
     writer = ResponsesWriter(served.name, asked, sealed=SEALED in (body.include or ()))
@@ -150,7 +153,7 @@ class ResponsesWriter:
         self._response: dict[str, Any] = {
             "id": new_id("resp_"), "object": "response", "created_at": now(), "model": model,
             "status": "in_progress", "error": None, "incomplete_details": None, "output": self._output,
-            "parallel_tool_calls": True, "usage": None, **asked,
+            "usage": None, **asked,
         }  # fmt: skip
         self._sequence = -1
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.cli import main
 from app.engine.fill_in import FORMATS
-from tests.app.server.running_server import RunningServer
+from tests.app.server.running_server import CHAT, RunningServer
 from tests.app.server.test_chat_completions import generated
 from tests.app.tiny_pair import TinyPair
 
@@ -147,3 +147,39 @@ def test_a_prediction_is_drafted_from_and_counted(tiny_server: RunningServer) ->
     ]
     assert raw[0]["choices"][0]["text"] == raw[1]["choices"][0]["text"]
     assert ["completion_tokens_details" in each["usage"] for each in raw] == [False, True]
+
+
+TYPED: dict[str, Any] = {"type": "function", "name": "weather"}
+CALLING: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    (CHAT, {"tools": [{"function": TYPED}]}, {"parallel_tool_calls": False}, "tool_calls"),
+    ("/v1/responses", {"tools": [TYPED]}, {"parallel_tool_calls": False}, "function_call"),
+    (
+        "/v1/messages",
+        {"tools": [{"name": "weather"}], "max_tokens": 99},
+        {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+        "tool_use",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "asked", "one", "kind"), CALLING)
+def test_an_answer_has_its_first_call_only_if_the_request_says_one_at_a_time(
+    path: str, asked: dict[str, Any], one: dict[str, Any], kind: str, scripted_server: RunningServer
+) -> None:
+    said = [{"role": "user", "content": "call"}]
+    for more, count in (({}, 2), (one, 1)):
+        body = {"messages": said, "input": said, **asked, **more}
+        whole, events = (scripted_server.ask(path, {**body, "stream": stream}) for stream in (False, True))
+        if path == CHAT:
+            (choice,) = whole.json["choices"]
+            assert choice["finish_reason"] == kind and len(choice["message"][kind]) == count
+            deltas = [event["choices"][0]["delta"] for event in events.events]
+            assert [len(each[kind]) for each in deltas if kind in each] == [count]
+        else:
+            parts = whole.json.get("output") or whole.json["content"]
+            assert [part["type"] for part in parts].count(kind) == count
+            begun = [each.get("item") or each.get("content_block") for each in events.events
+                     if each["type"] in ("response.output_item.added", "content_block_start")]  # fmt: skip
+            assert [part["type"] for part in begun].count(kind) == count
+        if path == "/v1/responses":
+            assert whole.json["parallel_tool_calls"] is (count == 2)
