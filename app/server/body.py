@@ -1,6 +1,7 @@
 """Reads and validates a request's body, with limits on its size and on the time it takes."""
 
 import asyncio
+import json
 from typing import Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
@@ -50,12 +51,19 @@ def only(*supported: object, hint: str = "") -> AfterValidator:
     def check(value: Any) -> Any:
         if value is None or value in supported:
             return value
-        short = isinstance(value, int | float | str) and len(str(value)) < 40
-        shown = repr(value) if short else "this value"
+        named = value.get("type", value) if isinstance(value, dict) else value
         text = "{shown} is not supported here. Leave it out{hint}"
-        raise PydanticCustomError("not_supported", text, {"shown": shown, "hint": hint})
+        raise PydanticCustomError(
+            "not_supported", text, {"shown": _shown(named) or "this value", "hint": hint}
+        )
 
     return AfterValidator(check)
+
+
+def _shown(value: Any) -> str:
+    """A short value as the client wrote it; nothing for a long one, a list and an object."""
+    text = "" if isinstance(value, list | tuple | dict) else json.dumps(value)
+    return text if len(text) < 40 else ""
 
 
 async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
@@ -74,7 +82,7 @@ async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
     try:
         return kind.model_validate_json(bytes(content), context={"values": 0})
     except ValidationError as error:
-        raise _problem(max(error.errors(include_url=False, include_input=False), key=_depth)) from None
+        raise _problem(max(error.errors(include_url=False), key=_depth)) from None
 
 
 def _values(content: bytes | bytearray) -> int:
@@ -87,10 +95,11 @@ def _values(content: bytes | bytearray) -> int:
     return texts + between.count(b"[") + between.count(b"{")
 
 
-def _depth(error: Any) -> tuple[int, bool]:
+def _depth(error: Any) -> tuple[int, bool, bool]:
     """A value of several possible types has an error of each: the client's is the deepest one, or the one
-    whose type it has."""
-    return len(error["loc"]), not error["type"].endswith("_type")
+    whose type it has; true and 1.5 are nearest to an integer."""
+    kind, number = error["type"], isinstance(error["input"], int | float)
+    return len(error["loc"]), number and kind == "int_type", not kind.endswith("_type")
 
 
 def _problem(error: Any) -> Problem:
@@ -98,6 +107,8 @@ def _problem(error: Any) -> Problem:
     if error["type"] == "json_invalid" and not error["loc"]:
         return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
     place, loc, why = "", error["loc"], error["msg"]
+    if why.startswith("Input should be ") and (shown := _shown(error["input"])):
+        why += f", not {shown}"
     if error["type"] == "extra_forbidden":
         *loc, name = loc
         why = f"there is no field {name[:100]!r} here"

@@ -22,7 +22,7 @@ USUAL_TOKENS = 16
 """OpenAI's default for `max_tokens`."""
 
 Ids = tuple[int, ...]
-Prompts = str | Ids | Annotated[list[str] | list[Ids], Field(min_length=1)]
+Prompts = str | Annotated[list[str], Field(min_length=1)] | Ids | Annotated[list[Ids], Field(min_length=1)]
 
 
 class CompletionRequest(OpenAiSampling):
