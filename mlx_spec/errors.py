@@ -2,7 +2,8 @@
 
 SpecError
 ├── BadOption           an option cannot be used: change it
-│   └── OutOfRange      its value is out of range
+│   ├── OutOfRange      its value is out of range
+│   └── NoDrafter       the pair has no drafter of this name
 ├── ContextFull         the prompt leaves no room in the model's context: shorten it
 ├── UnsupportedModel    a model cannot be rewound, or does not fit the target: choose another
 └── RankLost            one of several Macs is gone, or wrote something else: start all again
@@ -30,6 +31,10 @@ class OutOfRange(BadOption):
     def of(self, name: str) -> str:
         """The message with the name by which a person set the option: a flag, a command, a key of a file."""
         return str(OutOfRange(name, self.value, self.wanted))
+
+
+class NoDrafter(BadOption):
+    """The pair has no drafter of this name."""
 
 
 class ContextFull(SpecError):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from app.engine.marks import ANALYSIS, MESSAGE, THOUGHTS
-from app.shell.errors import BadInput
+from app.shell.errors import BadField
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -58,7 +58,9 @@ def format_of(tokenizer: "TokenizerWrapper", *, can_call: bool) -> AnswerFormat:
         return AnswerFormat(_CHANNELS, "header", _parse_channel)
     begin, end, parse = _calls(tokenizer, template) if can_call else ((), "", None)
     if can_call and not begin:
-        raise BadInput("This model cannot call tools: the format of its calls is not known. Send no tools.")
+        raise BadField(
+            "tools", "This model cannot call tools: the format of its calls is not known. Send no tools."
+        )
     if moves := tokenizer.response_transitions:  # Muse Spark
         known: dict[State, list[tuple[str, State]]] = {
             _MLX_STATES[state]: [(mark, _MLX_STATES[to]) for mark, to in marks if can_call or to != "tool"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
-from app.shell.errors import BadInput
+from app.shell.errors import BadField
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -35,7 +35,7 @@ def raw_ids(tokenizer: "TokenizerWrapper", text: str) -> list[int]:
     begin: str | None = tokenizer.bos_token
     ids = list(tokenizer.encode(text, add_special_tokens=begin is None or not text.startswith(begin)))
     if not ids:
-        raise BadInput("The prompt is empty. Give the model at least one character to continue.")
+        raise BadField("prompt", "The prompt is empty. Give the model at least one character to continue.")
     return ids
 
 
@@ -72,9 +72,10 @@ def _templated(
     tokenizer: "TokenizerWrapper", messages: Sequence[Message], tools: Sequence[dict[str, Any]]
 ) -> list[int]:
     if not tokenizer.has_chat_template:
-        raise BadInput(
+        raise BadField(
+            "prompt",
             "This model has no chat template, so it cannot chat. It continues texts: --raw does it on the "
-            "command line, /v1/completions on a server."
+            "command line, /v1/completions on a server.",
         )
     has_channels = ANALYSIS in str(tokenizer.chat_template)
     if has_channels:  # its template fails at a tool without a description
@@ -99,7 +100,7 @@ def _templated(
     if accepted:
         return accepted
     why = str(refused) or type(refused).__name__
-    raise BadInput(f"The model's chat template refuses this conversation: {why}") from refused
+    raise BadField("prompt", f"The model's chat template refuses this conversation: {why}") from refused
 
 
 def _leaves_out(messages: Sequence[Message], ids: Sequence[int], tokenizer: "TokenizerWrapper") -> bool:

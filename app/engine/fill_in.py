@@ -7,7 +7,7 @@ core/autocomplete/templating/AutocompleteTemplate.ts.
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.engine.chat_prompt import FillIn
-from app.shell.errors import BadInput
+from app.shell.errors import BadField
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
@@ -65,8 +65,9 @@ def _format(vocabulary: dict[str, int]) -> Format:
     for each in FORMATS:
         if all(mark in vocabulary for mark in each if mark):
             return each
-    raise BadInput(
+    raise BadField(
+        "suffix",
         "This model has no fill-in-the-middle tokens, so it cannot fill a gap. Leave out the text after it, "
         "or choose one that has them: Qwen2.5-Coder, StarCoder2, CodeGemma, DeepSeek-Coder, CodeLlama or "
-        "Codestral."
+        "Codestral.",
     )

@@ -24,8 +24,8 @@ from app.engine.events import TextAdded, TurnEvent, merged
 from app.engine.loading import load
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
-from app.shell.errors import AppError, BadInput, where
-from mlx_spec.errors import ContextFull, RankLost, SpecError
+from app.shell.errors import AppError, BadField, BadInput, where
+from mlx_spec.errors import BadOption, ContextFull, NoDrafter, RankLost, SpecError
 from models.errors import MachineTrouble, ModelsError, is_lack_of_memory
 from models.pairs.pair import PairSpec
 
@@ -231,7 +231,19 @@ def _answer(
 
 def _failed(number: int, error: Exception) -> AnswerFailed:
     too_long = isinstance(error, ContextFull)
-    return AnswerFailed(number, _message(error, where(error)), _refuses(error), too_long)
+    return AnswerFailed(number, _message(error, where(error)), _refuses(error), too_long, field=_field(error))
+
+
+def _field(error: Exception) -> str:
+    """The refused field of the request, where it is known."""
+    match error:
+        case BadField():
+            return error.field
+        case NoDrafter():
+            return "drafter"
+        case ContextFull() | BadOption():
+            return "prompt"
+    return ""
 
 
 def _refuses(error: Exception) -> bool:

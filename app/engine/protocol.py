@@ -47,6 +47,8 @@ class Answer:
     """Report log probabilities: of each token and this many likeliest ones at its position. None: do not."""
     streamed: bool = True
     """Whether its text is shown as it comes. If not, prompts that join are read before its next round."""
+    prompt_name: str = "prompt"
+    """What the request's API calls the prompt, for a refusal."""
     fresh: bool = False
     """Nothing is drafted from earlier answers: a repeat of one would accept what it taught the drafters."""
 
@@ -135,6 +137,8 @@ class AnswerFailed:
     """The request itself is at fault: sending it again cannot help."""
     too_long: bool = False
     """The prompt does not fit into the context."""
+    field: str = ""
+    """The refused field where it is known: `prompt`, `tools`, `suffix` or `drafter`."""
     died: bool = False
     """The process ended, whichever request caused it. Made by the parent's side."""
 

@@ -46,6 +46,7 @@ async def chat_completions(request: Request) -> Response:
     asks = body.answers(
         tuple(map(for_template, body.messages)),
         options,
+        prompt_name="messages",
         tools=described(tool.function for tool in tools),
         one_call=body.parallel_tool_calls is False,
         parts=True,

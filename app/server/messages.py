@@ -113,6 +113,7 @@ def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Ans
         0,
         tuple(conversation),
         body.options(served.defaults, body.max_tokens),
+        prompt_name="messages",
         begun=begun,
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(tools),

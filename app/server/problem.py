@@ -47,7 +47,7 @@ class Problem(Exception):
     def log(self, scope: Scope) -> None:
         """Log a refused request (4xx) in one line, without its text."""
         if self.status < 500:
-            reason = self.param or self.code
+            reason = ", ".join(filter(None, (self.param, self.code)))
             where = one_line(f"{scope['method']} {scope['path']}"[:100])
             scope["app"].state.log(f"{self.status}: {where}{f' ({reason})' if reason else ''}")
 

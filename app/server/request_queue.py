@@ -50,7 +50,10 @@ class QueuedRequest:
             return event.event
         assert isinstance(event, AnswerFailed), event
         if event.refused:
-            raise Problem(400, event.message, code=CONTEXT_FULL if event.too_long else None)
+            names = {"prompt": self.request.prompt_name, "drafter": "draft.drafter"}
+            param = names.get(event.field, event.field) or None
+            code = CONTEXT_FULL if event.too_long else None
+            raise Problem(400, event.message, param=param, code=code)
         if event.died:
             raise Problem(503, event.message, retry_seconds=RETRY_SECONDS)
         raise Problem(500, event.message)

@@ -108,7 +108,18 @@ async def responses(request: Request) -> Response:
     tools = [tool for tool in body.tools or () if tool.type == "function" and body.tool_choice != "none"]
     options = body.options(served.defaults, body.max_output_tokens)
     one = body.parallel_tool_calls is False
-    asks = [Answer(0, body.messages, options, tools=described(tools), one_call=one, parts=True, whole=True)]
+    asks = [
+        Answer(
+            0,
+            body.messages,
+            options,
+            prompt_name="input",
+            tools=described(tools),
+            one_call=one,
+            parts=True,
+            whole=True,
+        )
+    ]
     asked = {
         **body.model_dump(include={"instructions", "max_output_tokens", "metadata"}),
         "temperature": options.temperature,

@@ -12,6 +12,17 @@ class BadInput(AppError, ValueError):
     """An argument, a file or a prompt is not usable: change it (exit code 2)."""
 
 
+class BadField(BadInput):
+    """A field of a request to the engine is not usable: `prompt`, `tools` or `suffix`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.field, self.message = field, message
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class MachineFailed(AppError):
     """The machine, its terminal or its files got in the way (exit code 3)."""
 

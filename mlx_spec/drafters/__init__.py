@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
 from mlx_spec.candidate import Candidate
-from mlx_spec.errors import BadOption, SpecError
+from mlx_spec.errors import NoDrafter, SpecError
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from mlx_spec.verify.batch import BatchVerifier
@@ -153,13 +153,13 @@ def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]
     """The drafters that these options allow.
 
     Raises:
-        BadOption: there is no drafter of a given name.
+        NoDrafter: there is no drafter of a given name.
     """
     usual = [drafter.name for drafter in drafters if not drafter.by_name]
     names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
     known = [drafter.name for drafter in drafters]
     if unknown := [name for name in names if name not in known]:
-        raise BadOption(
+        raise NoDrafter(
             f"There is no drafter {unknown[0]} in this pair. "
             f"Use auto, or one or more of these joined by +: {', '.join(known)}."
         )

@@ -119,6 +119,24 @@ def test_what_cannot_be_done_is_refused(change: dict[str, Any], tiny_server: Run
     assert tiny_server.ask(PATH, {"prompt": "abc", "max_tokens": 1}).status == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "change", "param"),
+    [
+        (PATH, {"prompt": ""}, "prompt"), (PATH, {"prompt": []}, "prompt"),
+        (PATH, {"prompt": [10**9]}, "prompt"), (PATH, {"prompt": "word " * 6000}, "prompt"),
+        (PATH, {"prompt": "x", "draft": {"drafter": "nobody"}}, "draft.drafter"),
+        ("/v1/responses", {"input": "word " * 6000}, "input"),
+        ("/v1/responses", {"input": "x", "tools": [{"type": "function", "name": "f"}]}, "tools"),
+    ],
+    ids=lambda value: str(value)[:30],
+)  # fmt: skip
+def test_a_refusal_by_the_engine_names_the_field(
+    path: str, change: dict[str, Any], param: str, tiny_server: RunningServer
+) -> None:
+    answer = tiny_server.ask(path, change)
+    assert answer.status == 400 and answer.error["param"] == param, answer.body
+
+
 def test_more_prompts_than_may_wait_are_refused_together(scripted_server: RunningServer) -> None:
     assert "makes 40 answers" in scripted_server.ask(PATH, {"prompt": ["hello"] * 40}).error["message"]
     assert scripted_server.ask(PATH, {"prompt": ["hello"] * 6}).status == 429
