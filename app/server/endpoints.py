@@ -104,11 +104,16 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
     public = [each.path for each in ROUTES if each.path.startswith("/v1/") and "{" not in each.path]
+    headers = error.headers or {}
+    allowed = headers.get("Allow", "").replace(", HEAD", "").replace("HEAD, ", "")
     hint = {
         404: f"There is no {path} here. This server has {', '.join(public)}.",
-        405: f"{request.method} is not allowed at {path}.",
+        405: f"{request.method} is not allowed at {path}. Send {allowed}.",
     }
-    return Problem(error.status_code, hint.get(error.status_code, error.detail)).response(request.scope)
+    problem = Problem(error.status_code, hint.get(error.status_code, error.detail))
+    response = problem.response(request.scope)
+    response.headers.update(headers)
+    return response
 
 
 async def _gone(request: Request, error: Exception) -> Response:

@@ -235,5 +235,12 @@ def test_a_client_with_a_wrong_address_is_told_the_right_one(path: str, tiny_ser
     answer = tiny_server.ask(path, chat_body("hello"))
     assert answer.status == 404 and f"no {path} here" in answer.error["message"]
     assert "/v1/chat/completions" in answer.error["message"] and "/v1/messages" in answer.error["message"]
+
+
+def test_a_client_with_a_wrong_method_is_told_the_right_one(tiny_server: RunningServer) -> None:
     answer = tiny_server.ask("/v1/messages")
-    assert answer.status == 405 and "GET is not allowed at /v1/messages" in answer.error["message"]
+    assert answer.status == 405 and answer.headers["allow"] == "POST"
+    assert answer.error["message"] == "GET is not allowed at /v1/messages. Send POST."
+    answer = tiny_server.ask("/v1/models", {})
+    assert answer.status == 405 and "GET" in answer.headers["allow"]
+    assert answer.error["message"] == "POST is not allowed at /v1/models. Send GET."
