@@ -75,6 +75,7 @@ class ResponsesRequest(Sampling):
     text: Text | None = None
     previous_response_id: Annotated[Any, NOTHING_KEPT] = None
     conversation: Annotated[Any, NOTHING_KEPT] = None
+    prompt: Annotated[Any, NOTHING_KEPT] = None
     background: Annotated[Any, only(False)] = None
     top_logprobs: Annotated[Any, only(0)] = None
     include: Annotated[list[str], AfterValidator(_without_logprobs)] | None = None

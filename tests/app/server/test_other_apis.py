@@ -227,7 +227,7 @@ def test_the_tools_of_anthropic_are_not_shown(scripted_server: RunningServer) ->
         {"previous_response_id": "resp_1"}, {"background": True}, {"input": []},
         {"text": {"format": {"type": "json_schema"}}},
         {"input": [{"role": "tool", "content": "x"}]}, {"tool_choice": "required"}, {"conversation": "c"},
-        {"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]},
+        {"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]}, {"prompt": {"id": "p"}},
     ],
     ids=lambda change: str(change)[:40],
 )  # fmt: skip
