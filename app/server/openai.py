@@ -26,6 +26,10 @@ MOST_PREDICTED = 100_000
 DONE = "data: [DONE]\n\n"
 
 
+Unbound = Annotated[Any, only("")]
+"""Of fields by which llama.cpp's server and vLLM bind an answer to a form."""
+
+
 class StreamOptions(Body):
     include_usage: bool | None = None
 
@@ -42,6 +46,13 @@ class OpenAiSampling(Sampling):
     frequency_penalty: Annotated[float | None, only(0.0)] = None
     presence_penalty: Annotated[float | None, only(0.0)] = None
     logit_bias: Annotated[Any, only({})] = None
+    grammar: Unbound = None
+    json_schema: Unbound = None
+    guided_json: Unbound = None
+    guided_regex: Unbound = None
+    guided_choice: Unbound = None
+    guided_grammar: Unbound = None
+    structured_outputs: Unbound = None
     prediction: Prediction | None = None
 
     def answers(self, prompt: Any, options: Options, **more: Any) -> list[Answer]:
