@@ -99,8 +99,9 @@ def _templated(
             accepted = accepted or ids
     if accepted:
         return accepted
-    why = str(refused) or type(refused).__name__
-    raise BadField("prompt", f"The model's chat template refuses this conversation: {why}") from refused
+    why = (str(refused) or type(refused).__name__).rstrip(".!")
+    message = f"The model's chat template refuses this conversation: {why}. Change its messages or the model."
+    raise BadField("prompt", message) from refused
 
 
 def _leaves_out(messages: Sequence[Message], ids: Sequence[int], tokenizer: "TokenizerWrapper") -> bool:
