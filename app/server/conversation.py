@@ -53,6 +53,8 @@ def _counted(text: Any, info: ValidationInfo) -> Any:
             raise PydanticCustomError(
                 "too_long", "the calls have more than {most} lists and objects. Send less", most
             )
+    if text and not isinstance(text, str):
+        raise PydanticCustomError("no_text", "send them as a text that holds a JSON object")
     return text or "{}"
 
 

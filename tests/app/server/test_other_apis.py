@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -267,9 +268,9 @@ def test_the_beginning_of_an_answer_to_nothing_is_refused(path: str, tiny_server
     assert answer.status == 400 and "nothing to answer" in answer.error["message"]
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "5", "{", "[" * 100_000])
+@pytest.mark.parametrize("arguments", ["[1]", "5", "{", "[" * 100_000, {"a": 1}, [1]])
 def test_arguments_of_a_call_that_are_no_object_are_refused(
-    arguments: str, scripted_server: RunningServer
+    arguments: Any, scripted_server: RunningServer
 ) -> None:
     call = {"type": "function_call", "name": "f", "call_id": "1", "arguments": arguments}
     answer = scripted_server.ask(RESPONSES, {"input": [call, {"role": "user", "content": "hello"}]})
@@ -278,6 +279,8 @@ def test_arguments_of_a_call_that_are_no_object_are_refused(
     answer = scripted_server.chat("", messages=chat)
     assert answer.status == 400
     assert answer.error["param"] == "messages[0].tool_calls[0].function.arguments"
+    if not isinstance(arguments, str):
+        assert "send them as a text that holds a JSON object" in answer.error["message"]
 
 
 def test_an_answer_that_was_cut_off_says_so_though_it_has_calls(scripted_server: RunningServer) -> None:
