@@ -145,12 +145,13 @@ NOTHING_MORE = {
     "/v1/chat/completions": {
         "messages": SAID, "tool_choice": "auto", "response_format": {"type": "text"}, "logit_bias": {},
         "frequency_penalty": 0, "presence_penalty": 0, "modalities": ["text"], "functions": [],
-        "seed": 2**64 - 1, "n": 2,
+        "seed": 2**64 - 1, "n": 2, "stop": [], "grammar": "", "parallel_tool_calls": False,
     },
-    "/v1/completions": {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}},
+    "/v1/completions": {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}, "stop": None},
     RESPONSES: {
         "input": "hello", "tool_choice": "auto", "text": {"format": {"type": "text"}}, "top_logprobs": 0,
         "background": False, "previous_response_id": "", "conversation": None, "include": [],
+        "prompt": None,
     },
     MESSAGES: {
         "messages": SAID, "tool_choice": {"type": "auto"}, "stop_sequences": [],
