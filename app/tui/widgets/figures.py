@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from app.chat.answer_log import SAMPLE_SECONDS, AnswerLog
 from app.chat.open_chat import OpenChat
-from app.engine.events import DraftRound, PrefillProgressed
+from app.engine.events import DraftRound, PrefillProgressed, PromptCounted
 from app.history.records import ChatMessage, Finish
 from app.shell.number_text import answer_figures, bars, counted, rate_text
 from app.shell.printable import one_line
@@ -43,8 +43,13 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
         yield LineItem(f"measuring drafting {tuning.done}/{tuning.total} · {stop_key} skips", 11, "bold")
     if chat.running is not None and chat.running.stopping:
         yield LineItem("stopping", 11, "$text-warning bold")
-    if isinstance(context.latest, PrefillProgressed):
-        yield LineItem(f"reading {context.latest.done}/{context.latest.total}", 10)
+    match context.latest:
+        case PromptCounted():  # how much of it is left to read is known with its first piece
+            yield LineItem("reading", 10)
+        case PrefillProgressed(done, total):
+            yield LineItem(f"reading {done}/{total}", 10)
+        case _:
+            pass
     if limit := chat.context_limit:
         about, share = "" if context.is_counted else "~", f"{context.tokens / limit:.0%}"
         style = "$text-warning bold" if context.tokens > NEARLY_FULL * limit else ""

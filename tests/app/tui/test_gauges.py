@@ -160,6 +160,15 @@ async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(
         await chat.shows("stopped by you before the first token", "context ~1/4096", by="f7")
 
 
+async def test_a_long_prompt_is_said_to_be_read_before_its_first_piece_has_been(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        await chat.type("long to read")
+        await chat.shows("context 10/4096 (0%)", "reading")
+        assert "reading 6/6" not in chat.screen
+        await chat.settled(by="escape")
+        assert "reading" not in str(chat.app.chat.query_one("#status", ItemLine).content)
+
+
 async def test_forty_columns_name_an_own_setting_that_is_shorter_than_its_count_and_drafting_that_is_off(
     open_chat: OpenChat,
 ) -> None:
