@@ -75,7 +75,7 @@ class CommandRunner:
             "branch": actions.walk,
             "think": lambda _: actions.fold(),
             "attach": self._attach,
-            "detach": lambda _: f"{counted(len(prompt.take_attachments()), 'attached file')} left out.",
+            "detach": lambda _: self._detach(),
             "editor": lambda _: prompt.area.action_editor(),
             "sessions": self._sessions,
             "resume": lambda value: saved.resume(value or "last"),
@@ -258,6 +258,11 @@ class CommandRunner:
         if not value:
             raise BadInput("Name the file: /attach FILE")
         self._prompt.attach(attach(Path(value), self._chat.context_limit))
+
+    def _detach(self) -> str:
+        if not (files := self._prompt.take_attachments()):
+            raise BadInput("No file is attached. /attach FILE attaches one.")
+        return f"{counted(len(files), 'attached file')} left out."
 
     def _export(self, value: str) -> None:
         """Export the chat in view; `value`: `[markdown|json] [FILE or folder]`."""

@@ -185,3 +185,12 @@ def test_a_path_that_contains_what_was_typed_comes_before_one_with_its_letters_a
     paths = ["app/cli.py", "app/shell/errors.py", "app/tui/app.py", "app/tui/screens/selecting.py"]
     assert matching(paths, "app.py")[0] == "app/tui/app.py"
     assert matching(paths, "Sel") == ["app/tui/screens/selecting.py", "app/shell/errors.py"]
+
+
+async def test_detaching_tells_how_many_files_were_left_out_or_that_there_was_none(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.noticed("No file is attached. /attach FILE attaches one.", by="/detach")
+        await chat.type("/attach notes.md")
+        await chat.noticed("1 attached file left out.", by="/detach")
