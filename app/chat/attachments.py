@@ -14,6 +14,9 @@ from app.shell.prompt_source import read_text
 
 LARGEST_BYTES = 4 * 2**20
 
+PASTED = "pasted text"
+"""The name of a long paste, which is attached."""
+
 CHARACTERS_PER_TOKEN = 4
 """Approximate, for English text and code."""
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from app.chat.attachments import PASTED
 from app.chat.open_chat import OpenChat
 from app.chat.settings import new_seed
 from app.engine.thinking import answer_of, thought_of
@@ -111,19 +112,22 @@ class MessageActions:
         self._transcript.go_to(message_id, words)
 
     def copy(self, value: str) -> str:
-        """Copy a prompt, an answer without its thought, or with `code N` one of its code blocks; without N
-        the next one each time.
+        """Copy a prompt with its pasted texts, an answer without its thought, or with `code N` one of its
+        code blocks; without N the next one each time.
         """
         what, _, number = value.partition(" ")
         if what not in ("", "code") or not re.fullmatch(r"\d{0,9}", number):
             raise BadInput(f"'{value}' cannot be copied. It is /copy, /copy code or /copy code 2.")
         if not what:
             message = self._chosen() or self._answer()
-            is_answer = message.role == "assistant"
-            text = answer_of(message.text) if is_answer else message.text
+            pasted = [file.text for file in message.attachments if file.name == PASTED]
+            if message.role == "assistant":
+                kind, text = "answer", answer_of(message.text)
+            else:
+                kind, text = "prompt", "\n\n".join([message.text, *pasted])
             self._transcript.app.copy_to_clipboard(text)
-            kind = "answer" if is_answer else "prompt"
-            return f"Copied the {kind} ({counted(len(text), 'character')})."
+            more = " with its pasted text" if pasted else ""
+            return f"Copied the {kind}{more} ({counted(len(text), 'character')})."
         message, blocks = self._code()
         last, place = self._copied
         chosen = int(number) if number else place % len(blocks) + 1 if last == message.id else 1

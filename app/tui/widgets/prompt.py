@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.widgets import OptionList, Static, TextArea
 
-from app.chat.attachments import dropped, mention
+from app.chat.attachments import PASTED, dropped, mention
 from app.chat.past_prompts import PastPrompts
 from app.chat.slash_commands import completions, drafter_completions
 from app.history.records import Attachment
@@ -25,8 +25,6 @@ from app.tui.widgets.prompt_area import PromptArea
 _MENTION = re.compile(r"""(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))$""")
 """The path being typed, just before the cursor."""
 
-
-PASTED = "pasted text"
 LONGEST_LINES, LONGEST_CHARACTERS = 20, 2000
 """Largest paste that is inserted into the prompt; a longer one is attached and shown by its length."""
 

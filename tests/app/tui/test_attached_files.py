@@ -194,3 +194,17 @@ async def test_detaching_tells_how_many_files_were_left_out_or_that_there_was_no
         await chat.noticed("No file is attached. /attach FILE attaches one.", by="/detach")
         await chat.type("/attach notes.md")
         await chat.noticed("1 attached file left out.", by="/detach")
+
+
+async def test_a_copied_prompt_has_its_pasted_text_and_no_file_which_is_said(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
+    pasted = "a line\n" * 30
+    async with open_chat() as chat:
+        chat.app.post_message(Paste(pasted))
+        await chat.until(lambda: bool(chat.app.chat.prompt.attachments))
+        await chat.ask("sum up @notes.md")
+        await chat.noticed("Copied the prompt with its pasted text (228 characters)", by=("tab", "up", "y"))
+        assert copied == [f"sum up @notes.md\n\n{pasted}"]

@@ -10,13 +10,13 @@ from textual.keys import _character_to_key
 from textual.widgets import Input, OptionList
 from textual.widgets._toast import ToastRack
 
+from app.chat.attachments import PASTED
 from app.chat.slash_commands import SLASH_COMMANDS, SlashCommand
 from app.history.records import Attachment
 from app.history.store import History
 from app.tui.app import ChatApp
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
-from app.tui.widgets.prompt import PASTED
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 
 
