@@ -13,6 +13,7 @@ from app.history.records import Chat, ChatMessage, ChatRow, Preset
 from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import Unsent, unsent
+from app.settings.options import SAMPLING
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import plain_file, write_text
 from app.shell.number_text import counted
@@ -234,13 +235,16 @@ class SavedChats:
         return next((chat for chat in chats if not self._is_in_view(chat)), None)
 
     def _use(self, preset: Preset) -> str:
-        chat = self._chat
+        """Answer with its instructions and sampling; the seed and the drafting stay as they are."""
+        chat, before, had = self._chat, self._chat.settings, self._chat.conversation.system
         chat.instruct(preset.system)
-        # A preset does not change the seed.
-        options = replace(preset.options, seed=chat.settings.options.seed)
-        chat.change_settings(replace(chat.settings, options=options))
-        system = f" Instructions: {preset.system}" if preset.system else ""
-        return f"Preset '{preset.name}' is in use from the next answer on.{system}"
+        sampling = {name: getattr(preset.options, name) for name in SAMPLING if name != "seed"}
+        chat.change_settings(replace(before, options=replace(before.options, **sampling)))
+        changed = ", ".join(chat.settings.differences(before))
+        what = f": {changed}." if changed else "."
+        if preset.system or had:
+            what += f" Instructions: {preset.system or 'none'}"
+        return f"Preset '{preset.name}' is in use from the next answer on{what}"
 
     def _is_in_view(self, chat: Chat) -> bool:
         return chat.id == self._chat.conversation.chat.id

@@ -119,6 +119,9 @@ OPTION_SETTINGS = (
 )
 """In the order of `--help`."""
 
+SAMPLING = tuple(setting.field for setting in OPTION_SETTINGS if setting.key.startswith("sampling."))
+"""The fields of the sampling."""
+
 
 def copies(drafters: str) -> bool:
     """Whether `Options.drafter` includes lookup, which copies from given texts."""

@@ -221,7 +221,9 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
-async def test_a_preset_says_that_it_leaves_the_chats_seed_and_what_it_replaces(open_chat: OpenChat) -> None:
+async def test_a_preset_tells_what_it_changes_and_replaces_and_leaves_the_seed_and_the_drafter(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat() as opened:
         for command in ("/seed 5", "/preset save five"):
             await opened.type(command)
@@ -230,10 +232,11 @@ async def test_a_preset_says_that_it_leaves_the_chats_seed_and_what_it_replaces(
         await opened.until(
             lambda: opened.notices[-1].endswith("sampling of this chat, without its seed."), by="/preset"
         )
-        for command in ("/seed 6", "/preset five"):
+        for command in ("/seed 6", "/drafter lookup", "/max-tokens 99", "/system Be brief.", "/preset five"):
             await opened.type(command)
-        await opened.noticed("Preset 'five' is in use")
-        assert opened.app.state.settings.options.seed == 6
+        told = "in use from the next answer on: max-tokens 512. Instructions: none"
+        await opened.noticed(f"Preset 'five' is {told}")
+        assert opened.app.state.settings.options == replace(Options(), seed=6, drafter="lookup")
 
 
 async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:
