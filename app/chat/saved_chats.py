@@ -49,6 +49,8 @@ class SavedChats:
         self._put_back_unsent = put_back_unsent
         self.deleted: list[Chat] = []
         """Since the start; `undo` brings the last one back."""
+        self.presets: list[str] = []
+        """Their names, as they were when they were read last."""
 
     async def rows(self, text: str, *, archived: bool) -> list[ChatRow]:
         """The chats that match `text`, or all, with those that could not be saved, if it is blank."""
@@ -198,10 +200,16 @@ class SavedChats:
             chat.view.note("The last prompt was not answered. /regenerate has it answered.", "warning")
         await self._put_back_unsent(found.id)
 
+    async def read_presets(self) -> dict[str, Preset]:
+        """The presets by name."""
+        found = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
+        self.presets = list(found)
+        return found
+
     async def preset(self, value: str) -> str:
         verb, _, name = value.partition(" ")
         name = name.strip()
-        presets = {preset.name: preset for preset in await self._ask(lambda history: history.presets())}
+        presets = await self.read_presets()
         if value in ("", "save", "delete") and value not in presets:
             uses = f"{', '.join(presets)}. /preset NAME uses one" if presets else "none yet"
             kept = "the instructions and sampling of this chat, without its seed"
@@ -209,10 +217,12 @@ class SavedChats:
         if verb == "save" and name:
             preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))
+            await self.read_presets()
             instead = ", in place of the one of that name" if name in presets else ""
             return f"Preset '{name}' is saved, without the seed{instead}."
         if verb == "delete" and name:
             if await self._ask(lambda history: history.delete_preset(name)):
+                await self.read_presets()
                 return f"Preset '{name}' is deleted."
             value = name
         if value not in presets:

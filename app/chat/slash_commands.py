@@ -1,5 +1,6 @@
 """The `/` commands as data: one list serves typing, completion, help and the command palette."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -114,5 +115,16 @@ def drafter_completions(text: str, drafters: Sequence[str]) -> list[str]:
         return []
     before, plus, typed = begun.rpartition("+")
     names = [name for name in drafters if name not in before.split("+")] if plus else [AUTO, *drafters]
-    found = [name for name in names if name.startswith(typed.lower())]
-    return [f"/{DRAFTER.command} {before}{plus}{name}" for name in found if name != typed]
+    return _named(f"{start}{before}{plus}", typed, names)
+
+
+def preset_completions(text: str, presets: Sequence[str]) -> list[str]:
+    """Completions of `/preset na`, also behind `delete`; behind `save` a name may be a new one."""
+    begun = re.match(r"/preset +(delete +)?", text)
+    return _named(begun[0], text[begun.end() :], presets) if begun else []
+
+
+def _named(before: str, typed: str, names: Sequence[str]) -> list[str]:
+    """The names that begin as typed, each behind what stands before; none once one is typed in full."""
+    found = [name for name in names if name.lower().startswith(typed.lower())]
+    return [] if typed in names else [f"{before}{name}" for name in found]

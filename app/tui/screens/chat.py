@@ -17,6 +17,7 @@ from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptBegun, PromptReady
+from app.tui.program import Program
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.screens.totals import TotalsScreen
@@ -35,6 +36,8 @@ KEEP_SECONDS = 1.0
 
 
 class ChatScreen(SelectingScreen[None]):
+    app: Program
+
     BINDINGS = [
         bind("f4,ctrl+t", "toggle_drafting", "Draft", "chat.draft",
              "Switch drafting on or off for the next answer"),
@@ -238,6 +241,7 @@ class ChatScreen(SelectingScreen[None]):
 
     async def _load_prompts(self) -> None:
         try:
+            await self.app.saved.read_presets()
             asked = await asyncio.wrap_future(self.state.history.ask(lambda history: history.prompts()))
         except AppError:
             return  # the history's thread has reported it

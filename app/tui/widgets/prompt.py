@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static, TextArea
 
 from app.chat.attachments import PASTED, dropped, mention
 from app.chat.past_prompts import PastPrompts
-from app.chat.slash_commands import completions, drafter_completions
+from app.chat.slash_commands import completions, drafter_completions, preset_completions
 from app.history.records import Attachment
 from app.history.unsent import Unsent
 from app.shell.number_text import counted
@@ -140,7 +140,8 @@ class Prompt(Vertical):
     def _offer_commands(self) -> None:
         self._offered_for = text = self.area.text
         info = self.app.link.info
-        self.menu.offer(completions(text) or drafter_completions(text, info.drafters if info else ()))
+        drafters = drafter_completions(text, info.drafters if info else ())
+        self.menu.offer(completions(text) or drafters or preset_completions(text, self.app.saved.presets))
 
     def write(self, text: str) -> None:
         """Insert a text that was typed or pasted elsewhere."""

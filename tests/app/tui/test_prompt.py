@@ -160,6 +160,17 @@ async def test_tab_behind_a_value_that_it_cannot_complete_stays_in_the_prompt(op
         await chat.until(lambda: chat.app.chat.transcript.has_focus, by=(*"short", "tab"))
 
 
+async def test_the_names_of_presets_are_completed_those_of_an_earlier_start_too(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.noticed("Preset 'terse' is saved", by="/preset save terse")
+        await chat.has("/preset terse", by=("slash", *"preset te", "tab"))
+    async with open_chat() as chat:
+        await chat.until(lambda: bool(chat.app.saved.presets))
+        await chat.has("/preset delete terse", by=("slash", *"preset delete ", "tab"))
+        await chat.noticed("Preset 'terse' is deleted.", by="enter")
+        await chat.has("/preset ", by=("slash", *"preset ", "tab"))
+
+
 async def test_the_palette_offers_every_command_and_finds_it_by_what_it_does(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         await chat.reached(CommandPalette, by="ctrl+p")

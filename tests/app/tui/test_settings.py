@@ -3,7 +3,13 @@
 import pytest
 
 from app.chat.settings import FIELDS, Settings, change, describe, setup_rows
-from app.chat.slash_commands import SLASH_COMMANDS, completions, drafter_completions, parse
+from app.chat.slash_commands import (
+    SLASH_COMMANDS,
+    completions,
+    drafter_completions,
+    parse,
+    preset_completions,
+)
 from app.shell.errors import BadInput
 from mlx_spec import BadOption
 from mlx_spec.drafters import drafters_for
@@ -102,8 +108,19 @@ def test_drafters_are_completed_by_name_one_after_another() -> None:
     assert drafter_completions("/drafter e", has) == ["/drafter eagle"]
     joined = ["/drafter eagle+lookup", "/drafter eagle+recycling"]
     assert drafter_completions("/drafter eagle+", has) == joined
+    assert drafter_completions("/drafter dflash", ("dflash", "dflash2")) == [], "Enter sends it"
     for nothing in ("/drafter", "/drafter eagle", "/drafter eagle l", "/draft e", "e", "", " ", " e"):
         assert drafter_completions(nothing, has) == []
+
+
+def test_presets_are_completed_by_name_to_be_used_or_deleted() -> None:
+    has = ("short", "Shorter ones", "terse")
+    assert preset_completions("/preset ", has) == [f"/preset {name}" for name in has]
+    assert preset_completions("/preset sh", has) == ["/preset short", "/preset Shorter ones"]
+    assert preset_completions("/preset shorter o", has) == ["/preset Shorter ones"]
+    assert preset_completions("/preset delete t", has) == ["/preset delete terse"]
+    for nothing in ("/preset", "/preset short", "/preset save t", "/presets t", "preset t", " /preset t"):
+        assert preset_completions(nothing, has) == []
 
 
 def test_a_value_may_begin_on_the_next_line() -> None:
