@@ -13,6 +13,7 @@ from textual.notifications import Notify
 from textual.screen import Screen
 from textual.selection import Selection
 from textual.widget import Widget
+from textual.widgets import Input
 
 from app.chat.engine_link import PUMP_SECONDS, EngineLink
 from app.chat.open_chat import NOT_KEPT
@@ -172,6 +173,17 @@ class ChatApp(Program):
                 self.chat.prompt.write(text)
                 return
         await super().on_event(event)
+
+    async def on_key(self, event: Key) -> None:
+        """Write letters into a dialog that opened meanwhile: of keys read together, those behind the one that
+        opens it come here from the screen below, which has no use for them.
+        """
+        if event.is_printable and self.screen.is_modal:
+            while not self.screen.is_mounted:
+                await asyncio.sleep(0)
+            if isinstance(field := self.screen.focused, Input):
+                field.insert_text_at_cursor(event.character or "")
+                event.prevent_default()
 
     async def on_prompt_ready(self) -> None:
         """Show what waited for the prompt: the chat to resume, notices, and text typed meanwhile."""

@@ -73,7 +73,7 @@ class LineQuestionScreen(ModalScreen[str | None], OpenedScreen[str | None]):
             yield Static(Content.styled(self.app.keys.fill_in(self.KEYS), "$text-muted"))
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))  # `focus()` would set it behind keys that come at once
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)

@@ -123,6 +123,19 @@ async def test_keys_right_behind_the_one_that_opens_a_screen_go_into_no_field_an
             await chat.back_in_chat(by="escape")
 
 
+async def test_letters_typed_right_behind_a_key_that_asks_for_a_line_are_in_it(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        await chat.reached(SessionsScreen, by="f6")
+        chat.press_at_once("r", *" dogs", "enter")
+        await chat.until(lambda: chat.app.state.conversation.chat.title == "hello dogs")
+        assert not chat.app.saved.deleted
+        await chat.back_in_chat(by="escape")
+        await chat.reached(PairsScreen, by="f2")
+        chat.press_at_once("a", *"model")
+        screen = await chat.reached(OwnPairScreen)
+        await chat.until(lambda: screen.query_one("#own-target", Input).value == "model")
+
+
 async def test_enter_right_behind_a_key_that_opens_a_screen_does_not_send_what_is_half_written(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
