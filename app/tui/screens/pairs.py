@@ -64,6 +64,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         self._highlight = chosen
         self.facts = {pair.name: Facts(pair, installed(pair.spec)) for pair in all_pairs()}
         """By pair name; the slow facts come from a thread."""
+        self._about: str | None = None
+        """The pair whose facts are shown."""
         self._states: dict[PullJob, str] = {}
         """The states of all downloads at the last check."""
         self._list, self._details = ItemList(markup=False), Static()
@@ -118,6 +120,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.refresh_bindings()
         if event.option_id:
+            if event.option_id != self._about:  # what was said is about the pair before
+                self._about = event.option_id
+                self.show_message(self.hint)
             self._details.update(about(self.facts[event.option_id]))
             self._details_view.scroll_home(animate=False)
 
@@ -214,7 +219,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
         options.border_subtitle = "? not verified" if unverified else ""
         names = [facts.pair.name for facts in shown]
         if names:
-            options.highlighted = options.get_option_index(chosen if chosen in names else names[0])
+            self._about = chosen if chosen in names else names[0]
+            options.highlighted = options.get_option_index(self._about)
         else:
             nothing = self.app.keys.fill_in("No pair has these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))

@@ -27,6 +27,16 @@ from tests.models.hub_server import HubServer
 pytestmark = pytest.mark.usefixtures("own_hub_cache")
 
 
+async def test_what_is_said_about_a_pair_goes_when_another_is_chosen(open_chat: OpenChat) -> None:
+    async with open_chat(size=(40, 12)) as chat:
+        screen = await open_pairs(chat)
+        await chat.until(lambda: "builtin can be removed" in text_of(chat, "#message"), by="x")
+        screen.show_list()
+        await chat.pilot.pause()
+        assert "builtin can be removed" in text_of(chat, "#message"), "the rows alone are new"
+        await chat.until(lambda: text_of(chat, "#message") == screen.hint, by="down")
+
+
 async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_and_what_came_is_removed(
     open_chat: OpenChat, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
