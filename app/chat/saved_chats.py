@@ -63,7 +63,7 @@ class SavedChats:
 
     def current(self) -> Chat:
         if not len(self._chat.conversation.tree):
-            raise BadInput("This chat is still empty.")
+            raise BadInput("This chat is still empty. Send a prompt first.")
         return self._chat.conversation.chat
 
     def kept(self) -> Chat:

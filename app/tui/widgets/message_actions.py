@@ -171,7 +171,9 @@ class MessageActions:
         for answer in reversed(answers):
             if chosen is None or chosen.id in (answer.id, answer.parent):
                 return answer
-        raise BadInput("There is no answer yet.")
+        if self._chat.conversation.path:
+            raise BadInput("This prompt has no answer yet. /regenerate has it answered.")
+        raise BadInput("There is no answer yet. Send a prompt first.")
 
     def _code(self) -> tuple[ChatMessage, list[str]]:
         """An answer and its code blocks, at least one."""

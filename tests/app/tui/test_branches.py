@@ -1,13 +1,17 @@
 """Messages asked again, edited, copied; branches walked; prompts that wait or come back."""
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from mlx_spec.types import Options
+from tests.app.history.some_chat import chat as chat_record
+from tests.app.history.some_chat import prompt
 from tests.app.tui.chat_driver import OpenChat, shown
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_pasted_text import LONG, paste
+from tests.app.tui.test_saved_chats import put
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
@@ -132,6 +136,15 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert chat.area.has_focus and not chat.app.chat.transcript.selected
         await chat.until(lambda: len(copied) == 5, by=("tab", "up", "up", "up", "b"))
         assert copied[4] == "x = 1\n", "the chosen prompt's answer, not the last one"
+
+
+async def test_copying_the_answer_of_a_prompt_that_has_none_says_how_to_get_one(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    put(tmp_path, (chat_record("c1", "T", leaf="p1"), [prompt("p1", "one")]))
+    async with open_chat() as chat:
+        await chat.until(lambda: chat.prompts == ["one"], by="/resume last")
+        await chat.noticed("This prompt has no answer yet. /regenerate has it answered.", by="/copy")
 
 
 async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ async def test_an_export_has_a_new_file_in_its_folder_or_a_named_one_or_asks_bef
             await opened.noticed(outcome, by=key)
         assert (here / "mine.md").read_text().startswith("# hello")
         await opened.type("/new")
-        await opened.noticed("This chat is still empty.", by="/export")
+        await opened.noticed("This chat is still empty. Send a prompt first.", by="/export")
     names = ["hello-2.md", "hello-3.md", "hello.json", "hello.md"]
     assert sorted(file.name for file in exports.iterdir()) == names
     assert sorted(file.name for file in here.iterdir()) == ["all.JSON", "mine.md", "some.txt"]
