@@ -46,7 +46,8 @@ class Model(ReadTexts):
         taps: layers whose outputs every pass returns.
 
     Raises:
-        UnsupportedModel: the model keeps state that cannot be rewound, or has no such layers.
+        UnsupportedModel: the model keeps state that cannot be rewound, or has no such layers, or its code
+            does not give one state after each.
     """
 
     def __init__(self, model: nn.Module, kv_bits: int | None = None, taps: Sequence[int] = ()):
@@ -72,6 +73,8 @@ class Model(ReadTexts):
         self._lender: Model | None = None
         """The model whose rows it uses, if any."""
         self._passes = CompiledPasses(self._pure)
+        if taps:  # built and never run: raises if the model's code does not give their states
+            self._pass(mx.zeros((1, 2), mx.int32), Length.exact(0), self._plain_caches())
         self.compiles = True
         """Whether decoding's passes are compiled: not with recurrent layers, which record what they read,
         nor if a model's code reads values from the device."""
@@ -237,9 +240,13 @@ class Model(ReadTexts):
         for buffer, arrays in zip(self.buffers, rows, strict=True):
             buffer.arrays = arrays
 
+    def _plain_caches(self) -> list[ArraysCache]:
+        """The recurrent layers' states, for a pass that no rejection rewinds into."""
+        return [] if self._history is None else plain_caches(self._history.now.after(0))
+
     def _run(self, p: Pass, stop: int, sequence: int) -> Output:
         """A pass over one sequence up to `stop`, evaluated; a rejection does not rewind into it."""
-        caches = [] if self._history is None else plain_caches(self._history.now.after(0))
+        caches = self._plain_caches()
         with only(self.buffers, sequence, len(self.texts), stop):
             output = self._pass(p.ids, p.start, caches, hidden=p.hidden)
             states = states_in(caches)
