@@ -13,6 +13,7 @@ from app.shell.number_text import counted
 from app.shell.output import talk
 from app.tui.app import ChatApp
 from app.tui.keys.keymap import checked_keys
+from app.tui.terminal.any_bytes import read_any_bytes
 from app.tui.terminal.whole_pastes import read_pastes_whole
 from app.tui.theme import THEME_NAMES
 from models.pairs.pair import PairSpec
@@ -45,6 +46,7 @@ def run_chat(
     link.start()
     try:
         app = ChatApp(link, settings, checked(read_config()), resume, is_kept=is_kept, welcomes=welcomes)
+        read_any_bytes()
         read_pastes_whole()
         draw_where_it_is_seen()
         app.run()
