@@ -13,6 +13,8 @@ from app.shell.errors import BadField
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
+CONTINUES = "--raw does it on the command line, /v1/completions on a server."
+
 
 class CancelledWhileReading(Exception):
     """The request was cancelled while its prompt was being built."""
@@ -73,9 +75,7 @@ def _templated(
 ) -> list[int]:
     if not tokenizer.has_chat_template:
         raise BadField(
-            "prompt",
-            "This model has no chat template, so it cannot chat. It continues texts: --raw does it on the "
-            "command line, /v1/completions on a server.",
+            "prompt", f"This model has no chat template, so it cannot chat. It continues texts: {CONTINUES}"
         )
     has_channels = ANALYSIS in str(tokenizer.chat_template)
     if has_channels:  # its template fails at a tool without a description
@@ -100,8 +100,11 @@ def _templated(
     if accepted:
         return accepted
     why = (str(refused) or type(refused).__name__).rstrip(".!")
-    message = f"The model's chat template refuses this conversation: {why}. Change its messages or the model."
-    raise BadField("prompt", message) from refused
+    raise BadField(
+        "prompt",
+        f"The model's chat template refuses this conversation: {why}. "
+        f"Change its messages, or let the model continue a text: {CONTINUES}",
+    ) from refused
 
 
 def _leaves_out(messages: Sequence[Message], ids: Sequence[int], tokenizer: "TokenizerWrapper") -> bool:

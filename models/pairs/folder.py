@@ -100,7 +100,10 @@ def check_drafter(folder: Path) -> str:
     config = {} if folder.is_file() else read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
-    check_folder(folder)
+    try:
+        check_folder(folder)
+    except BrokenFiles as error:
+        raise BrokenFiles(f"{error} Train or fetch it again.", error.path) from error
     return config_kind(config)
 
 

@@ -56,6 +56,8 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
     try:
         check_folder(folder)
     except ModelsError as error:
+        if source.is_local and isinstance(error, BrokenFiles):
+            raise BrokenFiles(f"{error} Fetch it again.", error.path) from error
         if source.is_local:
             raise
         # Refused by name: another pull would bring the same.

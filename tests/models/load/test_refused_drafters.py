@@ -123,6 +123,13 @@ def test_a_broken_drafter_is_refused_by_its_folder_with_what_is_wrong(
     assert message in str(refused.value) and str(folders / which) in str(refused.value)
 
 
+@pytest.mark.parametrize("which", ["target", "draft"])
+def test_a_truncated_folder_of_a_persons_own_is_to_be_fetched_again(folders: Path, which: str) -> None:
+    cut(folders / which)
+    with pytest.raises(BrokenFiles, match=r"is damaged: it has .* bytes, .*\. Fetch it again\.$"):
+        load(resolve(target=str(folders / "target"), draft=str(folders / "draft")))
+
+
 def test_bits_without_a_head_are_refused(folders: Path, capfd: pytest.CaptureFixture[str]) -> None:
     given = ["--target", str(folders / "target"), "--prompt", "x", "--max-tokens", "4", "--drafter-bits", "4"]
     for drafter in ([], ["--drafter", str(folders / "few")], ["--draft", str(folders / "draft")]):
