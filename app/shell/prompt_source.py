@@ -38,7 +38,8 @@ def read_text(file: Path, largest: int = LARGEST_PROMPT) -> str:
         with file.open("rb") as stream:
             return decoded(stream.read(largest + 1), name, largest)
     except FileNotFoundError:
-        raise BadInput(f"There is no file {name}.") from None
+        stdin = " For stdin name /dev/stdin." if name == "-" else ""
+        raise BadInput(f"There is no file {name}.{stdin}") from None
     except OSError as error:
         raise BadInput(f"{name} cannot be read: {error.strerror}.") from error
 

@@ -43,6 +43,7 @@ from tests.app.run_command import Cli
         ("generate --prompt '  '", "--prompt is empty"),
         ("generate --prompt 'hi \udcff'", "is not UTF-8 text (character 3)"),
         ("generate --prompt-file /no/such/file", "There is no file /no/such/file."),
+        ("generate --prompt-file -", "There is no file -. For stdin name /dev/stdin."),
         ("generate --prompt-file /", "/ cannot be read: Is a directory."),
         (f"generate --prompt-file {'x' * 5000}", "cannot be read: File name too long."),
         ("generate --prompt x --documents /no/such", "There are no documents /no/such. Name a folder"),
