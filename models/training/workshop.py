@@ -40,7 +40,10 @@ class Workshop:
             self.tokenizer = files.tokenizer(self.config)
         ids = {*self.tokenizer.get_vocab().values()} - {*self.tokenizer.get_added_vocab().values()}
         if max(ids, default=0) >= (count := vocabulary(self.target)):
-            raise BrokenFiles(f"{self.path} has a token {max(ids)}, and its model a vocabulary of {count}.")
+            raise BrokenFiles(
+                f"{self.path} has a token {max(ids)}, and its model a vocabulary of {count}. "
+                "Use the tokenizer of this model."
+            )
         self.name = whole_name(spec.target)
         self.folder = own_place(spec.target, kind)
         """For the finished drafter."""

@@ -37,7 +37,7 @@ def test_a_wrong_address_of_the_hub_is_named(
 def test_a_model_of_fewer_tokens_than_its_tokenizer_has_is_refused(tmp_path: Path, run: Cli) -> None:
     make_tokenizer(make_model(tmp_path, vocab_size=100))
     err = run("train", tmp_path, "--dry-run", code=3).err
-    assert "has a token 308, and its model a vocabulary of 100." in err
+    assert "has a token 308, and its model a vocabulary of 100. Use the tokenizer" in err
 
 
 def test_a_target_of_one_layer_can_have_a_head_but_no_smaller_likeness(tmp_path: Path, run: Cli) -> None:
@@ -69,6 +69,7 @@ def test_a_place_that_cannot_be_written_is_named_before_hours_of_work(
         ("llama4", "model --dry-run", "mlx-lm cannot write several texts at once with this model."),
         ("llama4", "layer_skip", "mlx-lm cannot write several texts at once with this model."),
         ("hunyuan", "layer_skip --dry-run", "No layer of hunyuan can be left out."),
+        ("gemma3n", "eagle --dry-run", "does not give one state after each layer"),
     ],
 )
 def test_a_target_that_cannot_write_or_skip_is_refused(
