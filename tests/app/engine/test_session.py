@@ -205,7 +205,9 @@ def test_a_template_that_fails_on_what_it_was_given_refuses_the_conversation(
             raise error
 
     session, _ = scripted_session("ok", tokenizer=Strict())
-    with pytest.raises(BadInput, match=rf"refuses this conversation: {why}\. Change .*--raw does it") as refused:
+    with pytest.raises(
+        BadInput, match=rf"refuses this conversation: {why}\. Change .*--raw does it"
+    ) as refused:
         play(session)
     assert ".." not in str(refused.value)
 
