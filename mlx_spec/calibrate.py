@@ -111,8 +111,8 @@ class Calibration:
     def run(self, seconds: float = SECONDS) -> Iterator[tuple[int, int]]:
         """Measure; yields (kinds timed, kinds in all). Later sweeps time the same kinds again."""
         deadline = time.perf_counter() + seconds
-        kinds = self.kinds()
-        count = 1 + len(kinds)
+        kinds, reading = self.kinds(), [drafter for drafter in self.engine.drafters if drafter.models]
+        count = 1 + len({*kinds, *(kind for drafter in reading for kind in self._beside_reading(drafter))})
         for sweep in range(GOES):
             for kind in kinds:
                 if time.perf_counter() > deadline + min(self._building, BUILDING * seconds):
@@ -123,10 +123,9 @@ class Calibration:
                         return
                     yield 1, count
                     begun, building = time.perf_counter(), self._building
-                    for drafter in self.engine.drafters:
-                        if drafter.models:
-                            self._time_reading(drafter)
-                            yield 1, count
+                    for drafter in reading:
+                        self._time_reading(drafter)
+                        yield 1 + len(self.times), count
                     deadline, self._building = deadline + time.perf_counter() - begun, building
                 self._time_in_turn(kind, warm=sweep > 0)
                 yield 1 + len(self.times), count
@@ -216,9 +215,11 @@ class Calibration:
             if late is not None:
                 self.reading[drafter.name] = min(late, self.reading.get(drafter.name, late))
             self.engine.forget()
-        for k in (1, LONG):
-            if self._fits(k, self.near):
-                self._time_in_turn(Kind(drafter.name, k, self.near), warm=False)
+        for kind in self._beside_reading(drafter):
+            self._time_in_turn(kind, warm=False)
+
+    def _beside_reading(self, drafter: Drafter) -> list[Kind]:
+        return [Kind(drafter.name, k, self.near) for k in (1, LONG) if self._fits(k, self.near)]
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
         """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""

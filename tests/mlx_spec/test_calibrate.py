@@ -97,7 +97,7 @@ def test_a_draft_model_has_costs_on_a_machine_too_slow_to_time_its_longer_drafts
     monkeypatch.setattr(measuring, "DRAFTED", (15,))
     calibration = Calibration(an_engine())
     for done, _ in calibration.run(60.0):
-        if done > 2:
+        if done > 3:
             break
     timed = {kind.k for kind, times in calibration.times.items() if kind.drafter == "model" and times}
     assert timed == {1, measuring.LONG} and "model" in calibration.finish().rounds
@@ -122,9 +122,18 @@ def test_measuring_stops_when_its_time_is_over_or_when_it_is_left():
     calibration = Calibration(engine)
     assert list(calibration.run(0.0)) == [] and not calibration.times
     for step in calibration.run(60.0):
-        assert step == (1, 1 + len(calibration.kinds()))
+        assert step == (1, 1 + len({*calibration.kinds(), Kind("model", measuring.LONG, calibration.near)}))
         break
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
+
+
+def test_the_progress_of_measuring_goes_from_one_kind_of_round_to_all(monkeypatch):
+    for name, lengths in (("FIRST", (1, 3)), ("REST", ()), ("DRAFTED", (1,))):
+        monkeypatch.setattr(measuring, name, lengths)
+    monkeypatch.setattr(measuring, "GOES", 2)
+    steps = list(Calibration(an_engine()).run(60.0))
+    totals = {total for _, total in steps}
+    assert len(totals) == 1 and {done for done, _ in steps} == {1, *range(3, max(totals) + 1)}
 
 
 def test_what_was_timed_becomes_costs_at_both_contexts():
