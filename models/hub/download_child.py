@@ -14,10 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, hf_hub_download
+from huggingface_hub import constants, hf_hub_download, set_client_factory
 
 from models.child import asked
 from models.errors import BrokenFiles, MachineTrouble, ModelsError
+from models.hub.client import limited_client
 from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
 from models.hub.package import bytes_here, fetch_package
@@ -227,6 +228,7 @@ def _fetch_file(repository: Repository, file: HubFile) -> None:
 def main() -> None:
     """Fetch, report, and end without waiting for transfers that are still running."""
     constants.DOWNLOAD_CHUNK_SIZE = _STEP_BYTES
+    set_client_factory(limited_client)
     (task, sources), send = asked()
     job = Job(sources)
     work = threading.Thread(target=job.work, args=(task,), daemon=True)

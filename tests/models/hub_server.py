@@ -50,6 +50,8 @@ class HubServer:
     """Send whole files even if a range is requested."""
     status: int | None = None
     """Answer everything with this error."""
+    silent: str | None = None
+    """Do not answer requests whose address has this, until it is None."""
     far_status: int | None = None
     """Answer requests for large files with this error."""
     page: bytes | None = None
@@ -70,6 +72,7 @@ class HubServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stall_after.clear()
+        self.silent = None
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
@@ -121,6 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self) -> None:
         self.hub.requests.append(f"{self.command} {self.path}")
         parts = self.path.split("?")[0].strip("/").split("/")
+        while self.hub.silent and self.hub.silent in self.path:
+            time.sleep(0.02)
         if self.hub.status:
             return self._answer(self.hub.status, {})
         if self.hub.page is not None:

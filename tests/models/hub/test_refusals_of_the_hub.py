@@ -106,6 +106,19 @@ def test_a_host_of_files_that_refuses_is_named_and_no_login_is_asked_for(hub: Hu
     assert last().phase == "done"
 
 
+@pytest.mark.parametrize("place", ["/revision/", "/tree/"])
+def test_a_hub_that_never_answers_is_not_waited_for_without_end(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", "1")
+    hub.silent = place
+    with pytest.raises(MachineTrouble, match=f"^{hub.url} did not answer in time. Pull again"):
+        last()
+
+    hub.silent = None
+    assert last().phase == "done"
+
+
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
