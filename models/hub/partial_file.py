@@ -6,6 +6,7 @@ our own in its cache, and huggingface_hub links the whole file. Only the downloa
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +22,9 @@ from models.hub.repository import HubFile, Repository
 from models.pairs.folder import holds, is_checksum
 
 _RANGE_REFUSED = 416
+_PASSING = (500, 502, 503, 504)
+_WAITS = (1, 3, 9)
+"""Seconds before a file is asked for again after one of these, which the Hub's library raises at once."""
 
 
 def fetch(repository: Repository, file: HubFile) -> bool:
@@ -62,14 +66,20 @@ def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int) -> 
     url = hf_hub_url(repository.source.repo, file.name, revision=repository.commit)
     # A compressed answer cannot be resumed.
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
-    try:
-        http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-    except OSError as error:  # HfHubHTTPError is a subclass
-        ends_sooner = isinstance(error, HfHubHTTPError) and error.response.status_code == _RANGE_REFUSED
-        if not ends_sooner and "Consistency check failed" not in str(error):
-            raise
-        return False
-    return True
+    waits = [*_WAITS]
+    while True:
+        try:
+            http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
+        except OSError as error:  # HfHubHTTPError is a subclass
+            status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
+            if status in _PASSING and waits:
+                time.sleep(waits.pop(0))
+                here = stream.seek(0, os.SEEK_END)
+                continue
+            if status != _RANGE_REFUSED and "Consistency check failed" not in str(error):
+                raise
+            return False
+        return True
 
 
 def _is_still(stream: BinaryIO, file: Path) -> bool:

@@ -50,10 +50,14 @@ class HubServer:
     """Send whole files even if a range is requested."""
     status: int | None = None
     """Answer everything with this error."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with `status`."""
     silent: str | None = None
     """Do not answer requests whose address has this, until it is None."""
     far_status: int | None = None
     """Answer requests for large files with this error."""
+    far_errors: int | None = None
+    """How many more times; always if None."""
     page: bytes | None = None
     """Answer everything with this text, as a network's sign-in page does."""
 
@@ -127,13 +131,14 @@ class _Handler(BaseHTTPRequestHandler):
         while self.hub.silent and self.hub.silent in self.path:
             time.sleep(0.02)
         if self.hub.status:
-            return self._answer(self.hub.status, {})
+            return self._answer(self.hub.status, self.hub.headers)
         if self.hub.page is not None:
             return self._answer(200, {}, self.hub.page)
         if parts == ["api", "models"]:
             return self._search(parse_qs(urlsplit(self.path).query))
         if parts[0] == "cdn":
-            if self.hub.far_status:
+            if self.hub.far_status and self.hub.far_errors != 0:
+                self.hub.far_errors = self.hub.far_errors and self.hub.far_errors - 1
                 return self._answer(self.hub.far_status, {})
             return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])

@@ -70,6 +70,12 @@ def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Pa
     assert hub.sent_bytes == len(weights_of(hub, "org/draft")) - here
 
 
+def test_an_error_of_the_hub_that_passes_does_not_end_the_download(hub: HubServer) -> None:
+    hub.far_status, hub.far_errors = 502, 3
+    assert last().phase == "done" and installed(SPEC)
+    assert hub.downloads().count("model.safetensors") == 5, "one more for each error"
+
+
 def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_ended(
     hub: HubServer, home: Path
 ) -> None:
