@@ -119,6 +119,23 @@ def test_a_hub_that_never_answers_is_not_waited_for_without_end(
     assert last().phase == "done"
 
 
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"Retry-After": "120"}, "2 min"),
+        ({"RateLimit": '"api";r=0;t=55'}, "55 s"),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, "some minutes"),
+        ({}, "some minutes"),
+    ],
+)
+def test_how_long_the_hub_wants_no_more_requests_is_told(
+    hub: HubServer, headers: dict[str, str], wait: str
+) -> None:
+    hub.status, hub.headers = 429, headers
+    with pytest.raises(MachineTrouble, match=rf"fewer requests \(error 429\). Wait {wait}, then try again"):
+        last()
+
+
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
