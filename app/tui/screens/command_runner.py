@@ -191,8 +191,10 @@ class CommandRunner:
     def _use(self, value: str) -> None:
         pair = self._pair(value)
         if not installed(pair.spec):
-            where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
-            raise BadInput(f"{pair.name} is not on this machine yet. /pull {pair.name} gets it. {where}")
+            if (job := self._app.pulls.of(pair.spec)) and job.unfinished:
+                where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
+                raise BadInput(f"{pair.name} is still being downloaded. {where}")
+            raise BadInput(f"{pair.name} is not on this machine yet. /pull {pair.name} gets it.")
         self.use(pair)
 
     def _pull(self, value: str) -> str:
