@@ -29,6 +29,8 @@ from models.pairs.pair import Source
 
 _SMALL = ("*.json", "*.jinja", "*.txt", "*.tiktoken", "tokenizer.model")
 _OTHER_FORMATS = (".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx")
+_ADAPTER = "adapter_config.json"
+"""Of an adapter as PEFT saves it: small changes to another model's weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,11 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
     weights = [file for file in files if file.is_weights]
     others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
     if not weights and (others or "config.json" not in names):
+        if _ADAPTER in names:
+            raise BadChoice(f"{source} is an adapter, no whole model. Choose a model with it merged in.")
         raise _no_weights(source, *others)
     if "config.json" not in names:
-        raise BadChoice(f"{source} holds no config.json; mlx-lm cannot load it.")
+        raise BadChoice(f"{source} holds no config.json; mlx-lm cannot load it. Choose another.")
     return (*(file for file in files if any(fnmatch(file.name, p) for p in _SMALL)), *weights)
 
 

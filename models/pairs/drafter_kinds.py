@@ -60,7 +60,7 @@ def check_kind(config: Config, where: str, files: Iterable[str]) -> None:
         named = ", ".join(str(name) for name in (config.get("model_type"), *_architectures(config)) if name)
         raise BadSource(
             f"{where} holds no tokenizer.json, tokenizer.model or vocab.json, and its config.json "
-            f"({named or 'of no type'}) tells no kind of drafter that needs none. {loads}"
+            f"({named or 'of no type'}) tells no kind of drafter that needs none. {loads} Choose another."
         )
 
 

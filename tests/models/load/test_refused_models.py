@@ -43,6 +43,12 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
             {},
             r"^org/target holds no model\*\.safetensors; only safetensors weights",
         ),
+        (
+            {"model.safetensors": None, "adapter_config.json": b"{}", "adapter_model.safetensors": b"a"},
+            {},
+            "^org/target is an adapter, no whole model. Choose a model with it merged in",
+        ),
+        ({"config.json": None}, {}, "org/target holds no config.json; mlx-lm cannot load it. Choose another"),
         ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
         ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
         ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
