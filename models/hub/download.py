@@ -43,7 +43,9 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
         with ask_child(module("models.hub.download_child"), task, spec.sources) as messages:
             for message in messages:
                 if cancelled():
-                    raise PullCancelled(f"Pulling {spec.name} was cancelled. What came is kept.")
+                    raise PullCancelled(
+                        f"Pulling {spec.name} was cancelled. What came is kept: pull again to go on."
+                    )
                 progress = message or progress
                 fetching = progress.phase in ("tokenizers", "weights")
                 pace.add(progress.transferred_bytes, fetching=fetching)

@@ -84,7 +84,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
     hub.stall_after["model.safetensors"] = 5_000_000
     begun: list[int] = []
 
-    with pytest.raises(PullCancelled):
+    with pytest.raises(PullCancelled, match="What came is kept: pull again to go on"):
         for progress in pull(SPEC, cancelled=lambda: begun[-1:] > [3_000_000] and draft.exists()):
             assert progress.fraction < 1
             begun.append(progress.transferred_bytes)
