@@ -1,5 +1,6 @@
 """Partial files of interrupted downloads in the Hub's cache."""
 
+import fcntl
 import os
 import time
 from contextlib import suppress
@@ -30,3 +31,14 @@ def partial_files(repo: str, ending: str = _PARTIAL) -> list[Path]:
     folder = repository_folder(repo) / "blobs"
     # Path.is_dir and glob fail in a folder without permission; os.path.isdir does not.
     return [*folder.glob(f"*{ending}")] if os.path.isdir(folder) else []
+
+
+def is_arriving(repo: str) -> bool:
+    """Whether a pull, of any program, is writing a file of the repository: it holds a lock on it."""
+    for file in partial_files(repo):
+        with suppress(OSError), file.open() as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+    return False

@@ -33,7 +33,8 @@ def fetch(repository: Repository, file: HubFile) -> bool:
     Returns False if the file was there, or another program fetched it.
 
     Raises:
-        BrokenFiles: it has the wrong size, or its joined parts the wrong checksum; it is deleted.
+        BrokenFiles: it has the wrong size, or its joined parts the wrong checksum, and is deleted; or it was
+            deleted meanwhile.
         HfHubHTTPError, httpx2.HTTPError, OSError: the partial file is kept.
     """
     blob = repository.blob(file)
@@ -52,6 +53,10 @@ def fetch(repository: Repository, file: HubFile) -> bool:
             stream.seek(0)
         has_its_size = _get(repository, file, stream, here)
         stream.flush()
+        if not partial.exists():
+            raise BrokenFiles(
+                f"{file.name} of {repository.source} was deleted while it was fetched. Pull again."
+            )
         if not has_its_size or (here and not holds(partial, file.blob)):
             partial.unlink()
             raise BrokenFiles(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from models.errors import MachineTrouble, NotInstalled
-from models.hub.incomplete import partial_files
+from models.hub.incomplete import is_arriving, partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
 from models.pairs.installed import find_folder, installed, repository_folder, taken_mtp
 from models.pairs.own_pairs import forget_own
@@ -49,10 +49,12 @@ def removable_bytes(spec: PairSpec) -> int:
 def remove(spec: PairSpec) -> Removal:
     """Delete the pair's models from the Hub's cache, and an own pair from the list. Ask the user before.
 
-    Raises NotInstalled as `plan_removal`, MachineTrouble if a model cannot be deleted.
+    Raises NotInstalled as `plan_removal`, MachineTrouble if a model cannot be deleted, or is being pulled.
     """
     plan = plan_removal(spec)
     hub = [source for source in plan.deleted if not source.is_local]
+    if arriving := next((source for source in hub if is_arriving(source.repo)), None):
+        raise MachineTrouble(f"{arriving} is being downloaded. Stop that download first, then remove it.")
     folders = [(source, folder) for source in hub if (folder := find_folder(source))]
     layers = taken_mtp(spec) if spec.draft in plan.deleted else None
     try:

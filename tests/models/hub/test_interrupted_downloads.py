@@ -172,6 +172,19 @@ def test_a_file_that_another_program_ends_before_it_is_locked_is_left_as_it_is(
     assert blob.read_bytes() == b"whole" and not part.exists()
 
 
+def test_a_file_that_is_deleted_while_it_is_fetched_is_named(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    hub.stall_after["model.safetensors"] = 1_000_000
+    part = part_of(hub, "org/target")
+    named = "model.safetensors of org/target was deleted while it was fetched. Pull again"
+    with pytest.raises(MachineTrouble, match=named):
+        for _ in pull(SPEC):
+            if part.exists():
+                part.unlink()
+                hub.stall_after.clear()
+    assert last().phase == "done" and installed(SPEC)
+
+
 def test_unfinished_files_of_others_stay_until_they_are_a_day_old(hub: HubServer) -> None:
     blobs = repository_folder("org/target") / "blobs"
     blobs.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Deleting pulled pairs from the Hub's cache, laid out as its library does."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -49,6 +50,18 @@ def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_a
 
     assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and not removal.kept
     assert not installed(spec) and not repository_folder("org/target").exists()
+
+
+def test_a_model_that_another_program_is_pulling_is_not_deleted(home: Path) -> None:
+    place(TARGET.target, "a" * 40, home / "a")
+    part = partial_file("org/target", "f" * 64)
+    with part.open("wb") as arriving:
+        fcntl.flock(arriving, fcntl.LOCK_EX)
+        with pytest.raises(MachineTrouble, match="^org/target is being downloaded. Stop that download first"):
+            remove(TARGET)
+    assert installed(TARGET) and part.exists()
+    remove(TARGET)
+    assert not part.exists()
 
 
 def test_a_pair_that_is_deleted_meanwhile_frees_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
