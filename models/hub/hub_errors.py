@@ -24,33 +24,33 @@ from models.time_text import time_text
 _AGAIN = "Pull again: what came is kept."
 
 
-def explain(error: BaseException, source: Source) -> ModelsError:
-    """The error to show for one raised while fetching this source."""
+def explain(error: BaseException, source: Source, again: str = _AGAIN) -> ModelsError:
+    """The error to show for one raised while fetching this source; `again`: what to do if it may pass."""
     if isinstance(error, ModelsError):
         return error
     link: BaseException | None = error
     while link is not None:
         if isinstance(link, HfHubHTTPError):
-            return _explain_answer(link, source)
-        if message := _explain_one(link, source):
+            return _explain_answer(link, source, again)
+        if message := _explain_one(link, source, again):
             return MachineTrouble(message)
         link = link.__cause__ or link.__context__
     text = str(error).replace(constants.ENDPOINT, endpoint()).strip() or "no reason given"
     return MachineTrouble(f"Downloading {source} failed: {type(error).__name__}: {text.splitlines()[0]}")
 
 
-def _explain_one(error: BaseException, source: Source) -> str:
+def _explain_one(error: BaseException, source: Source, again: str) -> str:
     """The message for one error of the chain; empty if it explains nothing."""
     if isinstance(error, OfflineModeIsEnabled):
         return f"{source} is not (all) on this machine, and offline mode is on. Unset HF_HUB_OFFLINE to pull."
     if isinstance(error, ConnectError):
         return f"No connection to {endpoint()}. Check the network, or HF_ENDPOINT."
     if isinstance(error, TimeoutException):
-        return f"{endpoint()} did not answer in time. {_AGAIN}"
+        return f"{endpoint()} did not answer in time. {again}"
     if isinstance(error, InvalidURL | UnsupportedProtocol):
         return f"No request can be sent to {endpoint()}. Check HF_ENDPOINT."
     if isinstance(error, HTTPError):
-        return f"The connection broke while fetching {source}. {_AGAIN}"
+        return f"The connection broke while fetching {source}. {again}"
     if isinstance(error, UnicodeEncodeError):
         return "The Hub's token has characters that no token has. `hf auth login`, or set another HF_TOKEN."
     if isinstance(error, FileMetadataError | JSONDecodeError | KeyError | TypeError | AttributeError):
@@ -63,7 +63,7 @@ def _explain_one(error: BaseException, source: Source) -> str:
     return ""
 
 
-def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
+def _explain_answer(error: HfHubHTTPError, source: Source, again: str) -> ModelsError:
     """The error for an HTTP error status."""
     if isinstance(error, RevisionNotFoundError) and source.revision is None:
         return MachineTrouble(
@@ -76,7 +76,7 @@ def _explain_answer(error: HfHubHTTPError, source: Source) -> ModelsError:
         near = " or ".join(near_repositories(source.repo))
         hint = f"Did you mean {near}?" if near else "Check the name; a private one needs `hf auth login`."
         return BadSource(f"The Hub has no repository {source.repo}. {hint}")
-    return MachineTrouble(_refusal(error, source, error.response.status_code))
+    return MachineTrouble(_refusal(error, source, again))
 
 
 def _wanted_wait(headers: Headers) -> str:
@@ -87,7 +87,8 @@ def _wanted_wait(headers: Headers) -> str:
     return time_text(limit.reset_in_seconds) if limit else "some minutes"
 
 
-def _refusal(error: HfHubHTTPError, source: Source, status: int) -> str:
+def _refusal(error: HfHubHTTPError, source: Source, again: str) -> str:
+    status = error.response.status_code
     if isinstance(error, GatedRepoError):
         page = f"{endpoint()}/{source.repo}"
         if get_token():
@@ -99,7 +100,7 @@ def _refusal(error: HfHubHTTPError, source: Source, status: int) -> str:
     host = error.response.url.host
     if host != URL(constants.ENDPOINT).host:  # the Hub sent us there, with a permit in the address
         return (
-            f"{host}, where the Hub keeps the files of {source}, answers with error {status}. {_AGAIN} "
+            f"{host}, where the Hub keeps the files of {source}, answers with error {status}. {again} "
             "If it goes on, ask whoever runs your network or proxy whether it blocks this address."
         )
     if status in (401, 403):

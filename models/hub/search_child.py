@@ -4,6 +4,7 @@ from huggingface_hub import ModelInfo, constants
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
 from models.child import asked
+from models.errors import MachineTrouble
 from models.hub.hub_errors import explain
 from models.hub.search import SHOWN, FoundModel
 from models.pairs.folder import BITS
@@ -18,10 +19,12 @@ _LICENCE = "license:"
 def main() -> None:
     """Send a list of models, or an error."""
     (words,), send = asked()
+    if constants.HF_HUB_OFFLINE:
+        return send(MachineTrouble("Offline mode is on. Unset HF_HUB_OFFLINE to search the Hub."))
     try:
         send([_facts(info) for info in _found(words)])
     except Exception as error:
-        send(explain(error, Source(f"a search for '{words}'")))
+        send(explain(error, Source(f"a search for '{words}'"), "Search again."))
 
 
 def _found(words: str) -> list[ModelInfo]:

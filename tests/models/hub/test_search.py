@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from models.errors import MachineTrouble
+from models.hub import search_child
 from models.hub.search import FoundModel, search
 from tests.models.hub_server import HostedModel, HubServer
 
@@ -49,6 +50,20 @@ def test_a_hub_that_refuses_is_not_there_or_answers_nonsense_is_told_in_a_senten
         search("qwen")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(MachineTrouble, match="No connection to"):
+        search("qwen")
+
+
+def test_no_message_of_a_search_speaks_of_a_download(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Exception] = []
+    monkeypatch.setattr(search_child, "asked", lambda: (("qwen",), sent.append))
+    monkeypatch.setattr(search_child, "_SECONDS", 0.2)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
+    hub.silent = "/api/models"
+    search_child.main()
+    assert str(sent[0]) == f"{hub.url} did not answer in time. Search again."
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MachineTrouble, match="^Offline mode is on. Unset HF_HUB_OFFLINE to search the Hub.$"):
         search("qwen")
 
 
