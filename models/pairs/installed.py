@@ -8,7 +8,7 @@ from shlex import quote
 from models.errors import BrokenFiles, ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
 from models.pairs.drafter_kinds import MODEL, TOKENIZER_FILES
-from models.pairs.folder import check_folder, check_settings, folder_kind, read_config
+from models.pairs.folder import WEIGHTS, check_folder, check_settings, folder_kind, read_config
 from models.pairs.original_mtp import MTP, is_original, taken_from
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache
@@ -63,9 +63,9 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
         # Refused by name: another pull would bring the same.
         if not isinstance(error, BrokenFiles) and (config := read_config(folder)):
             check_settings(config, str(source), TOKENIZER_FILES)
-        raise NotInstalled(
-            f"{source} is not whole here: {error} Fix it with: {pull_command(spec)}"
-        ) from error
+        come = any(file for name in WEIGHTS for file in folder.glob(name))
+        why = error if come else "its weights are missing."  # a pull was stopped, or still runs
+        raise NotInstalled(f"{source} is not whole here: {why} Fix it with: {pull_command(spec)}") from error
     return folder
 
 
