@@ -1,19 +1,21 @@
 """A target with its drafters: token ids in, rounds out. Knows nothing of text, files, network or screens."""
 
 from collections.abc import Iterator, Sequence
+from reprlib import repr as short
 
 import mlx.core as mx
 import mlx.nn as nn
 from jaxtyping import Float
 
 from mlx_spec.arrays import Length, Pass
-from mlx_spec.drafters import Drafter, check_names
+from mlx_spec.drafters import Drafter, check_drafters
+from mlx_spec.errors import BadOption, OutOfRange, UnsupportedModel
 from mlx_spec.policy.controller import Controller
 from mlx_spec.rows import Rows, models_of, rearrange
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.text import Text
-from mlx_spec.token_ids import token_ids
+from mlx_spec.token_ids import token_ids, whole
 from mlx_spec.types import BATCH_SIZES, DrafterName, Options, Round
 from mlx_spec.verify.batch import BatchVerifier
 from mlx_spec.verify.verifiers import Verifier
@@ -39,8 +41,10 @@ class Engine:
         kv_bits: quantizes the target's keys and values.
 
     Raises:
-        UnsupportedModel: the target keeps state that cannot be rewound, or lacks layers that a drafter reads.
-        SpecError: two drafters have one name, or one has a name that options cannot give.
+        UnsupportedModel: the target is no model, keeps state that cannot be rewound, or lacks layers that a
+            drafter reads.
+        BadOption: a limit or a number of bits is no whole number.
+        SpecError: one of the drafters is none, or has a name that options cannot give or that another has.
     """
 
     def __init__(
@@ -51,7 +55,12 @@ class Engine:
         context_limit: int,
         kv_bits: int | None = None,
     ):
-        check_names(drafters)
+        if not isinstance(target, nn.Module):
+            raise UnsupportedModel(f"The target is {short(target)}; it must be a model that mlx-lm loaded.")
+        _check_whole("context_limit", context_limit, 1)
+        if kv_bits is not None:
+            _check_whole("kv_bits", kv_bits, 0)
+        check_drafters(drafters)
         self.drafters = list(drafters)
         self.target = Model(target, kv_bits, [layer for drafter in drafters for layer in drafter.taps])
         if any(drafter.trees for drafter in drafters):
@@ -77,6 +86,8 @@ class Engine:
     ) -> Iterator[Round]:
         """Continue `prompt`, a round at a time. To cancel, stop iterating: the engine stays usable.
 
+        A later call ends this generation; `generate_batch` and `rows` write several texts at once.
+
         The prefix that is still cached from earlier texts is not read again.
 
         Args:
@@ -88,6 +99,7 @@ class Engine:
             BadOption: the prompt is empty, a token is not in the target's vocabulary, or there is no drafter
                 of the name asked for.
             ContextFull: the prompt leaves no room for an answer.
+            SpecError: while iterating: a later call ended it, or a drafter gave what is no draft.
         """
         rounds = self.generate_batch([prompt], [options], documents=documents, progress=progress)
         return (each for _, each in rounds)
@@ -103,6 +115,8 @@ class Engine:
         """`generate` for several prompts at once; yields (prompt index, round). All prompts are read first.
         The first options' drafter and draft length hold for all. If a model cannot read several texts, they
         are written one by one."""
+        if len(prompts) != len(options):
+            raise BadOption(f"There are {len(prompts)} prompts and {len(options)} options; give one each.")
         rows = self._rows(len(prompts))
         pairs = zip(prompts, options, strict=True)
         texts = [
@@ -114,7 +128,8 @@ class Engine:
         return ((which[text.number], each) for text, each in _all(rows))
 
     def rows(self, most: int = BATCH_SIZES[-1]) -> Rows:
-        """Texts that join and leave, at most `most` at once. Ends all generations before."""
+        """Texts that join and leave, at most `most` (and 16) at once. Ends all generations before."""
+        _check_whole("most", most, 1)
         rows = self._rows(most)
         self._write(rows)
         return rows
@@ -161,6 +176,8 @@ class Engine:
         """
         tokens = token_ids(tokens, "the text", self.target.vocab)
         length = len(tokens)
+        if not length:
+            raise BadOption("The text is empty. Give at least one token.")
         self._write(None)
         rearrange(self.target, self.drafters, [0])
         self.target.prefill(list(tokens), length - 1)
@@ -186,3 +203,12 @@ class Engine:
 def _all(rows: Rows) -> Iterator[tuple[Text, Round]]:
     while rows.busy:
         yield from rows.step()
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    try:
+        right = whole(value) >= least
+    except TypeError:
+        right = False
+    if not right:
+        raise OutOfRange(name, short(value), f"a whole number, at least {least}")

@@ -22,12 +22,19 @@ def token_ids(ids: Iterable[object], name: str, vocab: int | None = None) -> lis
     """`ids` as ints, each below `vocab` where it is given: MLX checks no bounds and reads what lies there.
 
     Raises:
-        BadOption: one is no whole number, negative or none of the vocabulary's; the message names `name`.
+        BadOption: they are no list, or one is no whole number, negative or none of the vocabulary's; the
+            message names `name`.
     """
-    value: object = ids
+    value: object = None
     found: list[int] = []
     try:
-        for value in ids:
+        each = iter(ids)
+    except TypeError:
+        raise BadOption(
+            f"Token ids are given as a list, and {name} is {short(ids)}. Give what the tokenizer returns."
+        ) from None
+    try:
+        for value in each:
             found.append(value if type(value) is int else whole(value))
     except TypeError:
         raise BadOption(

@@ -141,7 +141,8 @@ def _number(name: str, value: object) -> int | float:
     try:
         number = read(value)
     except TypeError:
-        raise OutOfRange(name, value, f"{_KINDS[read]}, {wanted}") from None
+        shown = repr(value) if isinstance(value, str) else value  # the text '5' is no number
+        raise OutOfRange(name, shown, f"{_KINDS[read]}, {wanted}") from None
     _check(low <= number <= high or (name == "temperature" and number == 0), name, number, wanted)
     return number
 

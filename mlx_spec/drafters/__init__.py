@@ -6,8 +6,9 @@ It neither chooses the draft length nor verifies.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from reprlib import repr as short
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -15,7 +16,7 @@ from jaxtyping import Int
 
 from mlx_spec.arrays import Draft, Length, Output, Pass, Verdict, take_rows
 from mlx_spec.candidate import Candidate
-from mlx_spec.errors import NoDrafter, SpecError
+from mlx_spec.errors import BadOption, NoDrafter, SpecError
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
 from mlx_spec.verify.batch import BatchVerifier
@@ -126,11 +127,22 @@ class Drafter(ABC):
         return ()
 
 
-def check_names(drafters: Sequence[Drafter]) -> None:
-    """Raise SpecError if `Options.drafter` could not name one of them, or would name two."""
+def check_drafters(drafters: Sequence[Drafter]) -> None:
+    """Raise SpecError if one is no drafter, or `Options.drafter` could not name it, or would name two."""
+    for drafter in drafters:
+        if not isinstance(drafter, Drafter):
+            raise SpecError(
+                f"{short(drafter)} is no drafter. Give instances of classes that subclass Drafter."
+            )
+        if not all(isinstance(model, Model) for model in drafter.models):
+            raise SpecError(
+                f"The drafter {type(drafter).__name__} is wrong: not all of its models are a `Model`. "
+                "See mlx_spec/target/model.py."
+            )
     names = [drafter.name for drafter in drafters]
     for drafter, name in zip(drafters, names, strict=True):
-        if name in ("", "auto", "none") or "+" in name or names.count(name) > 1:
+        no_name = not isinstance(name, str) or name in ("", "auto", "none") or "+" in name
+        if no_name or names.count(name) > 1:
             raise SpecError(
                 f"The drafter {type(drafter).__name__} has the name '{name}'. Give each drafter of an engine "
                 "a name of its own, without + and other than auto and none."
@@ -138,8 +150,14 @@ def check_names(drafters: Sequence[Drafter]) -> None:
 
 
 def checked_candidates(drafter: Drafter, length: Length) -> Sequence[Candidate]:
-    """Its candidates; SpecError if one names another drafter, which would be asked to draft."""
-    found = drafter.candidates(length)
+    """Its candidates; SpecError if it gives something else, or one of another drafter, which would draft."""
+    given = drafter.candidates(length)
+    found = list(given) if isinstance(given, Iterable) else [None]
+    if not all(isinstance(candidate, Candidate) for candidate in found):
+        raise SpecError(
+            f"The drafter {drafter.name} is wrong: {short(given)} is no list of `Candidate`. "
+            "See mlx_spec/candidate.py."
+        )
     for candidate in found:
         if candidate.drafter != drafter.name:
             raise SpecError(
@@ -154,7 +172,10 @@ def drafters_for(options: Options, drafters: Sequence[Drafter]) -> list[Drafter]
 
     Raises:
         NoDrafter: there is no drafter of a given name.
+        BadOption: they are no `Options`.
     """
+    if not isinstance(options, Options):
+        raise BadOption(f"The options are {short(options)}; they must be mlx_spec.Options(...).")
     usual = [drafter.name for drafter in drafters if not drafter.by_name]
     names = {"auto": usual, "none": []}.get(options.drafter, options.drafter.split("+"))
     known = [drafter.name for drafter in drafters]

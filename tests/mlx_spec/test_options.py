@@ -47,14 +47,15 @@ def test_a_refused_number_is_written_as_people_write_it(value, written):
 
 WITHOUT_TYPE_CHECKS = """
 import numpy as np
-from mlx_spec import BadOption, Engine, Options
+from mlx_spec import BadOption, Engine, Options, SpecError
+from mlx_spec.drafters.lookup import LookupDrafter
 from tests.mlx_spec.tiny_models import one_layer, prompt, text
 nan = float("nan")
 
 def refused(call, *given, **options):
     try:
         call(*given, **options)
-    except BadOption as error:
+    except SpecError as error:
         print(error)
     else:
         print("accepted", given, options)
@@ -71,7 +72,17 @@ for value in (None, 3, ["lookup"], np.array(["lookup", "eagle"]), "", "lookup+")
     refused(Options, drafter=value)
 for value in (None, 3, ["token"], np.array(["token"]), np.array(["token", "block"]), ""):
     refused(Options, verify=value)
-engine = Engine(one_layer(), context_limit=100)
+target = one_layer()
+for given in ({"context_limit": None}, {"context_limit": 0}, {"context_limit": 9, "kv_bits": "4"}):
+    refused(Engine, target, **given)
+for given in ([target, ["lookup"]], [target, [LookupDrafter]], ["builtin"]):
+    refused(Engine, *given, context_limit=9)
+engine = Engine(target, context_limit=100)
+refused(engine.rows, 0)
+refused(engine.next_scores, [], Options())
+refused(engine.generate, [1], {"max_tokens": 5})
+refused(engine.generate_batch, [[1], [2]], [Options()])
+refused(engine.generate, 3, Options())
 for ids in ([1, nan], [2.0, 1], [True], [None], [np.float64(2)], [np.True_], [[1]], "ab", [1, 120, 2], [-3]):
     refused(engine.generate, ids, Options())
 for document in ([nan], [120]):
@@ -87,7 +98,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
     """In a process that does not check annotations, as for a user; if it crashes, the test fails."""
     code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
     *refused, last = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 6 + 6 + 10 + 2
+    assert len(refused) == 5 * 6 + 4 * 4 + 4 + 6 + 6 + 11 + 10 + 2
     assert not any(line.startswith("accepted") for line in refused)
     for wanted in (
         "max_tokens is 2.5; it must be a whole number, at least 1.",
@@ -97,6 +108,16 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "drafter is empty; it must be auto, none, or names joined by +.",
         "verify is ['token']; it must be coupled, token or block.",
         "verify is ['token' 'block']; it must be coupled, token or block.",
+        "max_tokens is '3'; it must be a whole number, at least 1.",
+        "Token ids are given as a list, and stop_tokens is 3. Give what the tokenizer returns.",
+        "Token ids are given as a list, and the prompt is 3. Give what the tokenizer returns.",
+        "context_limit is None; it must be a whole number, at least 1.",
+        "kv_bits is '4'; it must be a whole number, at least 0.",
+        "'lookup' is no drafter. Give instances of classes that subclass Drafter.",
+        "The target is 'builtin'; it must be a model that mlx-lm loaded.",
+        "most is 0; it must be a whole number, at least 1.",
+        "The options are {'max_tokens': 5}; they must be mlx_spec.Options(...).",
+        "There are 2 prompts and 1 options; give one each.",
     ):
         assert wanted in refused
     assert all("the prompt" in line for line in refused[-12:-2])
