@@ -59,7 +59,8 @@ class Draft:
     @classmethod
     def chain(cls, tokens: mx.array, probs: mx.array | None = None) -> "Draft":
         """Tokens `[b, n]`, each following the one before it."""
-        return cls(tokens, tokens.shape[1], probs=probs)
+        depth = tokens.shape[1] if _are_whole(tokens) else 0  # `draft_fault` says what else they are
+        return cls(tokens, depth, probs=probs)
 
     @classmethod
     def padded(cls, chains: Sequence[list[int]]) -> "Draft":
@@ -80,25 +81,30 @@ def draft_fault(draft: Draft, sequences: int, depth: int, vocab: int) -> str | N
         return "it must give a Draft whose tokens are an array of MLX"
     tokens, parents, probs, shadow = draft.tokens, draft.parents, draft.probs, draft.shadow
     if not _are_whole(tokens, sequences):
-        shape = list(tokens.shape)
-        return f"its tokens are {tokens.dtype} {shape}, and not whole numbers [{sequences}, n]"
+        return f"its tokens are {_kind(tokens)}, and not whole numbers [{sequences}, n]"
     n = tokens.shape[1]
-    if not (draft.depth == n if parents is None else min(n, 1) <= draft.depth <= n) or draft.depth > depth:
+    least, most = (n if parents is None else min(n, 1)), min(n, depth)
+    if not isinstance(draft.depth, int) or not least <= draft.depth <= most:
         return f"its depth is {draft.depth} with {n} tokens, where at most {depth} was asked for"
     if parents is not None and not (_are_whole(parents, sequences) and parents.shape[1] == n):
-        return (
-            f"its parents are {parents.dtype} {list(parents.shape)}, and not whole numbers [{sequences}, {n}]"
-        )
-    if probs is not None and not (probs.shape[:-1] == tokens.shape and probs.shape[-1] <= vocab):
-        return f"its probs are {list(probs.shape)}, and not [{sequences}, {n}, {vocab} at most]"
+        return f"its parents are {_kind(parents)}, and not whole numbers [{sequences}, {n}]"
+    floats = isinstance(probs, mx.array) and mx.issubdtype(probs.dtype, mx.floating)
+    if probs is not None and not (floats and probs.shape[:-1] == tokens.shape and probs.shape[-1] <= vocab):
+        return f"its probs are {_kind(probs)}, and not fractions [{sequences}, {n}, {vocab} at most]"
     if shadow is not None and not _are_whole(shadow, sequences):
-        return f"its shadow is {shadow.dtype} {list(shadow.shape)}, and not whole numbers [{sequences}, m]"
+        return f"its shadow is {_kind(shadow)}, and not whole numbers [{sequences}, m]"
     return None
 
 
-def _are_whole(x: mx.array, sequences: int) -> bool:
-    """Whether they are integers with a row for each sequence."""
-    return x.ndim == 2 and x.shape[0] == sequences and mx.issubdtype(x.dtype, mx.integer)
+def _are_whole(x: object, sequences: int | None = None) -> bool:
+    """Whether they are an array of integers with a row for each sequence."""
+    whole = isinstance(x, mx.array) and x.ndim == 2 and mx.issubdtype(x.dtype, mx.integer)
+    return whole and (sequences is None or x.shape[0] == sequences)
+
+
+def _kind(x: object) -> str:
+    """Of an array its numbers and shape, of anything else its class."""
+    return f"{x.dtype} {list(x.shape)}" if isinstance(x, mx.array) else f"a {type(x).__name__}"
 
 
 @dataclass(frozen=True, slots=True)

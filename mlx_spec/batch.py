@@ -127,7 +127,8 @@ class Batch:
         ids = take_rows(self.tokens, start.value, unseen)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
-            ids = mx.concatenate([ids, mx.clip(draft.tokens, 0, self.vocab - 1)], axis=1)
+            drafted = mx.clip(draft.tokens.astype(mx.int32), 0, self.vocab - 1)
+            ids = mx.concatenate([ids, drafted], axis=1)
         return Pass(ids, start, draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:

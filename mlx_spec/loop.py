@@ -129,7 +129,7 @@ class Loop:
             if right:
                 self.policy.shadow(text.number, flight.candidate, right)
         for drafter in self.drafters:
-            for i, candidate, right in drafter.commit(self.batch.texts):
+            for i, candidate, right in drafter.commit(self.batch.texts) or ():
                 if drafter is not flight.drafter and (text := texts[i]):
                     self.policy.shadow(text.number, candidate, right)
         self.policy.count({text.number: each for text, each in read}, flight.candidate, flight.length)

@@ -99,6 +99,12 @@ def ids_of(*shape: int, dtype: mx.Dtype = mx.int32) -> mx.array:
     return mx.full(shape, 7, dtype)
 
 
+def without_type_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a user."""
+    for made in ("__init__", "chain"):
+        monkeypatch.setattr(Draft, made, unwrap(getattr(Draft, made)))
+
+
 class Given(Drafter):
     """Drafts what a test gives it."""
 
@@ -127,15 +133,20 @@ class Given(Drafter):
         (lambda n: Draft(ids_of(1, n), n + 2, ids_of(1, n)), "its depth is 5 with 3 tokens"),
         (lambda n: Draft(ids_of(1, n), n, mx.zeros((1, n))), "its parents are .*float32"),
         (lambda n: Draft(ids_of(1, n), n, ids_of(1, 1)), r"its parents are .*int32 \[1, 1\]"),
-        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, n, 121))), r"its probs are \[1, 3, 121\]"),
-        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, 1, 120))), r"its probs are \[1, 1, 120\]"),
+        (lambda n: Draft(ids_of(1, n), n, [[0] * n]), "its parents are a list"),  # type: ignore[arg-type]
+        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, n, 121))), r"its probs are .*\[1, 3, 121\]"),
+        (lambda n: Draft.chain(ids_of(1, n), mx.zeros((1, 1, 120))), r"its probs are .*\[1, 1, 120\]"),
+        (lambda n: Draft.chain(ids_of(1, n), 0.5), "its probs are a float"),  # type: ignore[arg-type]
         (lambda n: Draft(ids_of(1, n), n, shadow=mx.zeros((1, 3))), "its shadow is .*float32"),
+        (lambda n: Draft.chain(ids_of(n)), r"its tokens are .*int32 \[3\]"),
+        (lambda n: Draft.chain([[7] * n]), "must give a Draft"),  # type: ignore[arg-type]
+        (lambda n: Draft(ids_of(1, n), float(n)), r"its depth is 3\.0"),  # type: ignore[arg-type]
     ],
 )
 def test_a_draft_of_a_wrong_shape_is_refused_in_a_sentence_and_the_next_answer_is_right(
     make, why, monkeypatch
 ):
-    monkeypatch.setattr(Draft, "__init__", unwrap(Draft.__init__))  # without the type checks of tests
+    without_type_checks(monkeypatch)
     target, ids = one_layer(0), prompt(9, 1)
     engine = Engine(target, [Given(make)], context_limit=400)
     with pytest.raises(SpecError, match="The drafter given is wrong: .*" + why):
@@ -162,6 +173,26 @@ def test_a_candidate_of_another_drafter_is_refused_in_a_sentence():
     ):
         text(engine, ids, max_tokens=12, draft_length=3)
     assert text(engine, ids, max_tokens=12, drafter="none") == reference(target, ids, 12)
+
+
+@pytest.mark.parametrize("found", [None, Candidate("given", "given", 0.5, 4), ["given"]])
+def test_candidates_that_are_none_are_refused_in_a_sentence(found):
+    drafter, ids = Given(Draft.none), prompt(9, 1)
+    drafter.candidates = lambda length: found
+    engine = Engine(one_layer(0), [drafter], context_limit=400)
+    with pytest.raises(SpecError, match="The drafter given is wrong: .* is no list of `Candidate`"):
+        text(engine, ids, max_tokens=12)
+    assert text(engine, ids, max_tokens=12, drafter="none") == reference(engine.target.model, ids, 12)
+
+
+@pytest.mark.parametrize("dtype", [mx.uint8, mx.int64])
+def test_drafted_ids_may_be_integers_of_any_size(dtype, monkeypatch):
+    without_type_checks(monkeypatch)
+    drafter, ids = Given(lambda n: Draft.chain(ids_of(1, n, dtype=dtype))), prompt(9, 1)
+    drafter.commit = lambda texts: None  # as one that only looks at the texts would
+    target = one_layer(0)
+    engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 12)
+    assert text(engine, ids, max_tokens=12, draft_length=3) == wanted
 
 
 @pytest.mark.parametrize("parent", [10**9, -(10**9)])
