@@ -16,7 +16,7 @@ import typer
 from app.engine.loading import load
 from app.history.answers import answers_folder
 from app.settings.config import CHATS, read_config
-from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting, check_drafters
+from app.settings.options import AUTO, DRAFTER, DRAWN, OPTION_SETTINGS, OptionSetting, check_drafters
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
@@ -187,7 +187,9 @@ def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parame
         help = f"{setting.help} Repeatable. A folder is a drafter of your own."  # noqa: A001
         option = typer.Option(metavar=f"{setting.value}|FOLDER", help=help)
         return _parameter(setting.field, Annotated[list[str] | None, option], [default])
-    option = typer.Option(metavar=setting.value, help=setting.help)
+    option = typer.Option(
+        metavar=setting.value, help=setting.help if drawn else setting.help.removesuffix(DRAWN)
+    )
     return _parameter(setting.field, Annotated[str | None, option], default)
 
 

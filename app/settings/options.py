@@ -99,6 +99,8 @@ _DRAFTER = (
     f"The drafter: chosen among those of the pair (auto), or by name: {', '.join(DRAFTERS)}; "
     "several are joined by +."
 )
+DRAWN = " If none is set, one is drawn and shown."
+"""What the help of a seed adds, where it has no default."""
 _VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
 
 DRAFTER = replace(
@@ -111,7 +113,7 @@ OPTION_SETTINGS = (
     _sampling("top_k", "K", "Sample among the K likeliest tokens; 0 keeps everything."),
     _sampling("min_p", "P", "Drop tokens below P times the likeliest one; 0 keeps everything."),
     _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off.", command="penalty"),
-    _sampling("seed", "N", "Same seed, same text, drafted or not. If none is set, one is drawn and shown."),
+    _sampling("seed", "N", f"Same seed, same text, drafted or not.{DRAWN}"),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
     _drafting("draft_length", "length", _LENGTH, value="N|auto"),
     DRAFTER,

@@ -134,6 +134,12 @@ def test_every_command_has_help_with_an_example_and_sums_up_others_in_whole_sent
     assert not [line for line in out.partition("Commands:")[2].splitlines() if line.endswith("...")]
 
 
+@pytest.mark.parametrize(("command", "drawn"), [("generate", True), ("bench", False), ("check", False)])
+def test_help_says_that_a_seed_is_drawn_where_it_has_no_default(command: str, drawn: bool, run: Cli) -> None:
+    out = " ".join(run(command, "--help").out.split())
+    assert ("one is drawn and shown" in out) == drawn
+
+
 def test_without_a_command_the_chat_opens_on_the_built_in_pair(
     monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
