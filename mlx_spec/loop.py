@@ -66,7 +66,7 @@ class Loop:
         if begun and room > 0:
             candidate, depth = self.policy.choose(self._candidates(), self.batch.longest)
         drafter = self._named(candidate.drafter)
-        depth = min(depth, room, candidate.room)
+        depth = max(0, min(depth, room, candidate.room))
         timed = depth > 0 and drafter is self._previous() and self.timer.is_due(len(pending))
         waits = not begun or room < 0 or timed or candidate.host_text
         waits = waits or (depth > 0 and not self.drafts_in_flight)

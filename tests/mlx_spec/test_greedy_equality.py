@@ -5,6 +5,7 @@ import pytest
 
 from mlx_spec import Options
 from mlx_spec.arrays import Length, Pass
+from mlx_spec.policy.policy import Fixed
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.model import Model
 from tests.mlx_spec.architectures import ARCHITECTURES, nearly
@@ -92,3 +93,13 @@ def test_a_draft_model_keeps_in_step_through_any_run_of_plain_rounds():
     assert tokens(rounds) == reference(target, ids, 40)
     assert engine.stats(rounds).acceptance_rate == 1
     assert {len(r.drafted) for r in rounds} >= {0, 1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("length", [-2, 99])
+def test_a_policy_may_plan_any_length(length):
+    target, ids = tiny_llama(0), prompt(9, 1)
+    engine = engine_of(target, nearly(tiny_llama), context_limit=2048)
+    engine.controller = Fixed(length)  # type: ignore[assignment]
+    rounds = list(engine.generate(ids, Options(max_tokens=20)))
+    assert tokens(rounds) == reference(target, ids, 20)
+    assert any(r.drafted for r in rounds) == (length > 0)
