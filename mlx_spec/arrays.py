@@ -98,8 +98,9 @@ def draft_fault(draft: Draft, sequences: int, depth: int, vocab: int) -> str | N
 
 def _are_whole(x: object, sequences: int | None = None) -> bool:
     """Whether they are an array of integers with a row for each sequence."""
-    whole = isinstance(x, mx.array) and x.ndim == 2 and mx.issubdtype(x.dtype, mx.integer)
-    return whole and (sequences is None or x.shape[0] == sequences)
+    if not isinstance(x, mx.array) or x.ndim != 2 or not mx.issubdtype(x.dtype, mx.integer):
+        return False
+    return sequences is None or x.shape[0] == sequences
 
 
 def _kind(x: object) -> str:

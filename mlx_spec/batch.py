@@ -6,7 +6,7 @@ round writes there is not used, and lies behind the rows that are kept there.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mlx.core as mx
 
@@ -110,10 +110,13 @@ class Batch:
         verifiers = [text.verifier if text else self._idle for text in self.places]
         return BatchVerifier(verifiers, self.tokens, self.length, depth)
 
-    def check(self, draft: Draft, drafter: str, depth: int) -> None:
-        """Raise SpecError if it is no draft for these texts: MLX would say so late, or not at all."""
+    def checked(self, draft: Draft, drafter: str, depth: int) -> Draft:
+        """The draft, its ids as int32. SpecError if it is none for these texts: MLX would say so late."""
         if fault := draft_fault(draft, len(self.places), depth, self.vocab):
             raise SpecError(f"The drafter {drafter} is wrong: {fault}. See `Draft` in mlx_spec/arrays.py.")
+        if draft.tokens.dtype != mx.int32:  # `mx.argmax` gives uint32
+            draft = replace(draft, tokens=draft.tokens.astype(mx.int32))
+        return draft
 
     def room(self) -> int:
         """Tokens that can be drafted: a round gains at most one more. Below 0, those in flight may be all."""
@@ -127,8 +130,7 @@ class Batch:
         ids = take_rows(self.tokens, start.value, unseen)
         if draft.tokens.shape[1]:
             # MLX checks no bounds: an id outside the vocabulary is read as one inside, and not accepted.
-            drafted = mx.clip(draft.tokens.astype(mx.int32), 0, self.vocab - 1)
-            ids = mx.concatenate([ids, drafted], axis=1)
+            ids = mx.concatenate([ids, mx.clip(draft.tokens, 0, self.vocab - 1)], axis=1)
         return Pass(ids, start, draft, Tree.of(draft))
 
     def append(self, draft: Draft, verdict: Verdict) -> mx.array:

@@ -94,7 +94,7 @@ class Loop:
         draft = batch.no_draft
         if plan.drafter:
             draft = plan.drafter.draft(batch.context(plan.candidate.nodes), plan.depth, verifier)
-            batch.check(draft, plan.drafter.name, plan.depth)
+            draft = batch.checked(draft, plan.drafter.name, plan.depth)
         drafter = plan.drafter if draft.depth else None
         seconds = self.timer.draft_seconds(draft.tokens, start) if plan.timed and drafter else None
         p = batch.next_pass(draft)

@@ -152,8 +152,8 @@ def check_drafters(drafters: Sequence[Drafter]) -> None:
 def checked_candidates(drafter: Drafter, length: Length) -> Sequence[Candidate]:
     """Its candidates; SpecError if it gives something else, or one of another drafter, which would draft."""
     given = drafter.candidates(length)
-    found = list(given) if isinstance(given, Iterable) else [None]
-    if not all(isinstance(candidate, Candidate) for candidate in found):
+    found = tuple(given) if isinstance(given, Iterable) else ()
+    if not isinstance(given, Iterable) or not all(isinstance(each, Candidate) for each in found):
         raise SpecError(
             f"The drafter {drafter.name} is wrong: {short(given)} is no list of `Candidate`. "
             "See mlx_spec/candidate.py."

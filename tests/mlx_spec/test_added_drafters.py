@@ -185,11 +185,11 @@ def test_candidates_that_are_none_are_refused_in_a_sentence(found):
     assert text(engine, ids, max_tokens=12, drafter="none") == reference(engine.target.model, ids, 12)
 
 
-@pytest.mark.parametrize("dtype", [mx.uint8, mx.int64])
+@pytest.mark.parametrize("dtype", [mx.uint8, mx.uint32, mx.int64])
 def test_drafted_ids_may_be_integers_of_any_size(dtype, monkeypatch):
     without_type_checks(monkeypatch)
     drafter, ids = Given(lambda n: Draft.chain(ids_of(1, n, dtype=dtype))), prompt(9, 1)
-    drafter.commit = lambda texts: None  # as one that only looks at the texts would
+    drafter.commit = lambda texts: None  # type: ignore[assignment]  # as one that only looks at them would
     target = one_layer(0)
     engine, wanted = Engine(target, [drafter], context_limit=400), reference(target, ids, 12)
     assert text(engine, ids, max_tokens=12, draft_length=3) == wanted
