@@ -6,7 +6,7 @@ It neither chooses the draft length nor verifies.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from reprlib import repr as short
 
@@ -152,18 +152,19 @@ def check_drafters(drafters: Sequence[Drafter]) -> None:
 def checked_candidates(drafter: Drafter, length: Length) -> Sequence[Candidate]:
     """Its candidates; SpecError if it gives something else, or one of another drafter, which would draft."""
     given = drafter.candidates(length)
-    found = tuple(given) if isinstance(given, Iterable) else ()
-    if not isinstance(given, Iterable) or not all(isinstance(each, Candidate) for each in found):
+    try:
+        found = [*given]
+        other = next((each.drafter for each in found if each.drafter != drafter.name), None)
+    except (TypeError, AttributeError):
         raise SpecError(
             f"The drafter {drafter.name} is wrong: {short(given)} is no list of `Candidate`. "
             "See mlx_spec/candidate.py."
+        ) from None
+    if other is not None:
+        raise SpecError(
+            f"The drafter {drafter.name} is wrong: its candidate is of the drafter "
+            f"'{other}'. See `Candidate` in mlx_spec/candidate.py."
         )
-    for candidate in found:
-        if candidate.drafter != drafter.name:
-            raise SpecError(
-                f"The drafter {drafter.name} is wrong: its candidate is of the drafter "
-                f"'{candidate.drafter}'. See `Candidate` in mlx_spec/candidate.py."
-            )
     return found
 
 
