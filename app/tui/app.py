@@ -9,7 +9,6 @@ from functools import partial
 
 from textual.binding import Binding
 from textual.events import Event, Key, Paste
-from textual.notifications import Notify
 from textual.screen import Screen
 from textual.selection import Selection
 from textual.widget import Widget
@@ -41,7 +40,7 @@ from app.tui.screens.question import ask
 from app.tui.terminal.signals import end_on_signals, suspend_between_steps
 from app.tui.theme import OWN_THEMES, readable
 from app.tui.widgets.download_list import outcome, paused_line
-from app.tui.widgets.notices import copy, make_room, show_toast
+from app.tui.widgets.notices import copy, show_toast
 from app.tui.widgets.transcript import Transcript
 from models.paths import config_file, data_folder
 
@@ -223,9 +222,6 @@ class ChatApp(Program):
             self.chat.prompt.begin(message.command.name)
         else:
             await self.action_command(message.command.name)
-
-    def on_notify(self, event: Notify) -> None:
-        make_room(self, event.notification)
 
     def on_text_selected(self) -> None:
         """Copy a new mouse selection; a click or a moved scrollbar selects nothing new."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from textual.app import App
-from textual.notifications import Notification, Notify, SeverityLevel
+from textual.notifications import Notification, SeverityLevel
 
 from app.chat.chat_view import Kind
 from app.shell.number_text import counted
@@ -54,7 +54,11 @@ class ToastNotification(Notification):
 
 def show_toast(app: App[Any], text: str, seconds: float, severity: SeverityLevel = "information") -> None:
     """Show a toast of this plain text for `seconds`."""
-    app.post_message(Notify(ToastNotification(text, severity=severity, timeout=seconds)))
+    toast = ToastNotification(text, severity=severity, timeout=seconds)
+    make_room(app, toast)
+    # Not `notify`, whose message comes after what the keys behind it clear.
+    app._notifications.add(toast)
+    app._refresh_notifications()
 
 
 def make_room(app: App[Any], newest: Notification) -> None:
@@ -95,9 +99,12 @@ class Notices:
         show_toast(app, toast, seconds, SEVERITIES[kind])
 
     def clear_read(self, app: App[Any], unless: Sequence[Kind] = ("warning", "error")) -> None:
-        """Remove the toasts, unless one of these kinds takes longer to read."""
-        if time.monotonic() >= max(self._needed_until[kind] for kind in unless):
-            app.clear_notifications()
+        """Remove the toasts, but those of these kinds only when they have been read."""
+        now = time.monotonic()
+        needed = [SEVERITIES[kind] for kind in unless if now < self._needed_until[kind]]
+        for toast in [*app._notifications]:
+            if toast.severity not in needed:
+                app._unnotify(toast)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -135,7 +135,7 @@ def test_a_long_notice_keeps_its_ends_and_stays_as_long_as_what_it_shows_takes_t
     assert shortened("abcdef", 6) == "abcdef" and shortened("abcdefg", 4) == "ab … 3 characters … fg"
     shown: list[float] = []
     monkeypatch.setattr("app.tui.widgets.notices.show_toast", lambda _, text, lasts, *__: shown.append(lasts))
-    Notices().add(Mock(), "word " * 1000)
+    Notices().add(Mock(_notifications=[]), "word " * 1000)
     assert shown == [SECONDS["info"] + TOAST / CHARACTERS_A_SECOND]
 
 
@@ -171,3 +171,19 @@ async def test_of_many_toasts_the_newest_is_in_view_whole_and_none_lies_over_the
         assert shown == list(range(least, 6))
         chat.app.chat.view.note("A mistake.", "mistake")
         await chat.shows("A mistake.")
+
+
+async def test_the_newer_of_two_toasts_at_once_stands_alone_also_beside_a_warning(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(toasts=True) as chat:
+        for others in ([], ["A warning."]):
+            for text in others:
+                chat.app.chat.view.note(text, "warning")
+            chat.press_at_once("f4", "f4")
+            await chat.noticed("Drafting is off", "Drafting is on")
+            await chat.pilot.pause()
+            toasts = [toast.message for toast in chat.app._notifications]
+            assert toasts == [*others, "Drafting is on for the next answer."]
+            await chat.shows(*toasts)
+            chat.app.chat.view.notices.kept.clear()
