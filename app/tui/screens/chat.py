@@ -101,10 +101,15 @@ class ChatScreen(SelectingScreen[None]):
 
     def on_mouse_scroll_up(self) -> None:
         """The wheel scrolls the conversation wherever the pointer is and scrolls nothing else."""
-        self.transcript.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
+        self._scroll(-self.app.scroll_sensitivity_y)
 
     def on_mouse_scroll_down(self) -> None:
-        self.transcript.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
+        if not self.transcript.is_vertical_scroll_end:  # there it would stop following it
+            self._scroll(self.app.scroll_sensitivity_y)
+
+    def _scroll(self, lines: float) -> None:
+        """At once: of turns read together each one counts."""
+        self.transcript.scroll_relative(y=lines, animate=False, immediate=True)
 
     def on_paste(self, event: Paste) -> None:
         """Pass a paste to the prompt if the messages have the focus."""

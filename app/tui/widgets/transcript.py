@@ -11,6 +11,7 @@ from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.reactive import var
+from textual.scrollbar import ScrollTo
 
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptBegun
@@ -121,6 +122,12 @@ class Transcript(VerticalScroll, can_focus=True):
         """
         if self.max_scroll_y > 0:
             super().release_anchor()
+
+    def on_scroll_to(self, event: ScrollTo) -> None:
+        """Follow the end again when the bar is drawn to it, which growing text moves away meanwhile."""
+        if event.y is not None and event.y >= self.max_scroll_y:
+            event.prevent_default()
+            self.follow()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

@@ -1,0 +1,66 @@
+"""The wheel and the scrollbar, also while an answer is being written."""
+
+from textual.events import MouseScrollDown, MouseScrollUp
+
+from tests.app.tui.chat_driver import Chat, OpenChat
+
+
+async def turn(chat: Chat, kind: type[MouseScrollUp] | type[MouseScrollDown], y: int, times: int) -> None:
+    """Turns of the wheel that the terminal gives in one read."""
+    for _ in range(times):
+        chat.app.post_message(kind(None, 20, y, 0, 0, 0, False, False, False))
+    await chat.pilot.pause()
+
+
+async def follows(chat: Chat) -> None:
+    view = chat.app.chat.transcript
+    height = view.max_scroll_y
+    await chat.until(lambda: view.max_scroll_y > height + 4 and view.is_vertical_scroll_end)
+
+
+async def test_each_turn_of_the_wheel_counts_wherever_the_pointer_is(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 20)) as chat:
+        view = chat.app.chat.transcript
+        for _ in range(3):
+            await chat.ask("markdown")
+        for y in (3, chat.area.region.y):
+            await chat.until(lambda: view.max_scroll_y > 40 and view.is_vertical_scroll_end)
+            await turn(chat, MouseScrollUp, y, 10)
+            lines = 10 * chat.app.scroll_sensitivity_y
+            await chat.until(lambda lines=lines: view.max_scroll_y - view.scroll_y >= lines)
+            await turn(chat, MouseScrollDown, y, 12)
+            await chat.until(lambda: view.is_vertical_scroll_end)
+
+
+async def test_the_wheel_turned_further_than_the_end_goes_on_following_the_answer(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(50, 16)) as chat:
+        view = chat.app.chat.transcript
+        await chat.ask("markdown")
+        await chat.stream()
+        await follows(chat)
+        for y in (3, chat.area.region.y):
+            await turn(chat, MouseScrollUp, y, 4)
+            await chat.until(lambda: not view.is_vertical_scroll_end)
+            await turn(chat, MouseScrollDown, y, 100)
+            await follows(chat)
+
+
+async def test_the_bar_drawn_up_stays_there_drawn_beyond_the_end_it_follows_the_answer_again(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(size=(50, 16)) as chat:
+        view = chat.app.chat.transcript
+        for _ in range(2):
+            await chat.ask("markdown")
+        await chat.stream()
+        await follows(chat)
+        bar = view.vertical_scrollbar.region
+        await chat.pilot.mouse_down(offset=(bar.x, bar.bottom - 1))
+        await chat.pilot.hover(offset=(bar.x, bar.bottom - 4))
+        await chat.until(lambda: not view.is_vertical_scroll_end)
+        await chat.pilot.hover(offset=(bar.x, chat.app.size.height - 1))
+        await follows(chat)
+        await chat.pilot.mouse_up(offset=(bar.x, chat.app.size.height - 1))
+        await follows(chat)
