@@ -7,16 +7,22 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.events import Paste
 from textual.screen import ScreenResultType
 from textual.widgets import Input, OptionList, Static
 from textual.worker import get_current_worker
 
+from app.shell.number_text import counted
 from app.shell.printable import one_line
 from app.tui.program import Program
 from app.tui.screens.selecting import SelectingScreen
 from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.notices import show_toast
 
 P = ParamSpec("P")
+
+LOST_SECONDS = 6.0
+"""How long it is said that a paste went nowhere."""
 
 
 class OpenedScreen(SelectingScreen[ScreenResultType]):
@@ -63,6 +69,16 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key works now. The search key is just a letter while the field has the focus."""
         return action != "search" or not isinstance(self.focused, Input)
+
+    def on_paste(self, event: Paste) -> None:
+        """Put what is pasted on a list into the search or filter over it; without one, say so."""
+        event.stop()
+        if self.query(Input):
+            self.action_search()
+            self.query_one(Input).post_message(Paste(event.text))
+        else:
+            what = f"There is no field here for the {counted(len(event.text), 'character')} pasted."
+            show_toast(self.app, f"{what} Paste them into the prompt of the chat.", LOST_SECONDS, "warning")
 
     def action_search(self) -> None:
         field = self.query_one(Input)

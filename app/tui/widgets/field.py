@@ -1,8 +1,10 @@
 """Fields of text whose editing keys act in the order in which they were pressed."""
 
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
+
+from app.shell.printable import one_line
 
 JOINERS = ("\u200c", "\u200d")
 """Part of emoji and of words, though Python counts them as unprintable."""
@@ -26,6 +28,10 @@ class Field(Input):
     def on_mount(self) -> None:
         # Textual shows the beginning of a text that is longer, and the cursor is at its end.
         self.call_after_refresh(lambda: self.scroll_to(x=self.max_scroll_x, animate=False, force=True))
+
+    def on_paste(self, event: Paste) -> None:
+        """Textual would take the first line alone."""
+        event.text = one_line(event.text.strip("\n"))
 
     async def on_key(self, event: Key) -> None:
         if event.character in JOINERS:

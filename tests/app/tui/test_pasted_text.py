@@ -1,7 +1,11 @@
 """A long pasted text is shown by its length, and sent with the prompt."""
 
 from textual.events import Paste
+from textual.widgets import Input
 
+from app.tui.screens.inspector import InspectorScreen
+from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.prompt import LONGEST_LINES, AttachmentList
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -82,3 +86,29 @@ async def test_ctrl_c_takes_a_long_paste_away_with_the_text_up_brings_both_back(
             await chat.until(lambda: chat.area.text == "hello" and not prompt.attachments)
             await chat.press(*["down"] * (number + 1))
             assert not chat.area.text and not prompt.attachments
+
+
+async def test_a_paste_on_a_list_goes_whole_into_its_search_or_filter(open_chat: OpenChat) -> None:
+    async with open_chat(asked="hello") as chat:
+        for kind, key in ((SessionsScreen, "f6"), (PairsScreen, "f2")):
+            screen = await chat.reached(kind, by=key)
+            await chat.pilot.pause()
+            await paste(chat, "two\nlines\n")
+            field = screen.query_one(Input)
+            await chat.until(lambda field=field: field.value == "two lines" and chat.app.focused is field)
+            await chat.press("!")
+            assert field.value == "two lines!"
+            await chat.back_in_chat(by=["escape", "escape"])
+        assert not chat.area.text
+
+
+async def test_a_paste_where_nothing_can_be_written_is_told(open_chat: OpenChat) -> None:
+    async with open_chat(toasts=True, asked="hello") as chat:
+        await chat.reached(InspectorScreen, by="f8")
+        await paste(chat, "two\nlines")
+        [toast] = chat.app._notifications
+        assert toast.message == (
+            "There is no field here for the 9 characters pasted. Paste them into the prompt of the chat."
+        )
+        await chat.back_in_chat(by="escape")
+        assert not chat.area.text
