@@ -31,6 +31,7 @@ from app.tui.widgets.wrapping import Line, Run, Styles
 MARKS: dict[Mark, str] = {"accepted": ACCEPTED, "bonus": OWN}
 
 STATS, THOUGHT, SELECTED = "$text-muted", "italic $text-muted", "screen--selection"
+FOLD = "@toggle('unfolded')"
 
 SHARE = 1 / 24
 """Largest share of a core for laying out a growing answer: a long table is drawn less often."""
@@ -129,23 +130,22 @@ class Answer(Message):
         rows: list[Line] = []
         if thought:
             unfolded = self.unfolded or (self.growing and not finished)
-            rows.append((Run(self._thought_line(len(thought.split()), finished, unfolded), (THOUGHT,)),))
+            rows.append((self._thought_line(len(thought.split()), finished, unfolded),))
             if unfolded:
                 self._thought.show(thought, text.index(thought), width)
                 rows += (*self._thought.lines, ())
         self._answer.show(text[answer_at:], answer_at, width)
         rows += self._answer.lines
-        stats = " ".join(part for part in (self.branch, self.stats) if part)
-        if stats:
+        if stats := " ".join(part for part in (self.branch, self.stats) if part):
             rows += ((Run(line, (STATS,)),) for line in broken(printable(stats), width))
         return rows or [()]
 
-    def _thought_line(self, words: int, finished: bool, unfolded: bool) -> str:
+    def _thought_line(self, words: int, finished: bool, unfolded: bool) -> Run:
         if self.growing and not finished:
-            return "▾ thinking"
+            return Run("▾ thinking", (THOUGHT,))
         unfinished = "" if finished else ", not to an end"
         sign, hint = ("▾", "fold") if unfolded else ("▸", "show")
-        return f"{sign} thought in {words} words{unfinished} (/think: {hint})"
+        return Run(f"{sign} thought in {words} words{unfinished} (/think: {hint})", (THOUGHT, FOLD))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         if width and width != self._width:

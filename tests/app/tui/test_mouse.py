@@ -1,4 +1,4 @@
-"""The wheel and the scrollbar, also while an answer is being written."""
+"""The wheel and the scrollbar, also while an answer is being written; clicks on parts of an answer."""
 
 from textual.events import MouseScrollDown, MouseScrollUp
 
@@ -64,3 +64,14 @@ async def test_the_bar_drawn_up_stays_there_drawn_beyond_the_end_it_follows_the_
         await follows(chat)
         await chat.pilot.mouse_up(offset=(bar.x, chat.app.size.height - 1))
         await follows(chat)
+
+
+async def test_a_click_on_the_line_of_a_thought_unfolds_it_and_another_folds_it(open_chat: OpenChat) -> None:
+    async with open_chat(asked="think") as chat:
+        [answer] = chat.answers
+        await chat.until(lambda: answer.region.height == 5)
+        for height, is_shown in ((7, True), (5, False)):
+            await chat.pilot.click(answer, offset=(4, 0))
+            await chat.until(lambda height=height: answer.region.height == height)
+            assert ("one two three" in chat.screen) is is_shown
+        assert chat.app.focused is chat.area
