@@ -2,6 +2,7 @@
 
 from textual.geometry import Offset
 from textual.screen import Screen, ScreenResultType
+from textual.selection import Selection, SelectState
 from textual.widget import Widget
 
 from app.tui.widgets.wrapping import graphemes
@@ -37,6 +38,18 @@ class SelectingScreen(Screen[ScreenResultType]):
                 return None
             x -= segment.cell_length
         return None
+
+    def watch__select_state(self, state: SelectState | None) -> None:
+        """Where a drag begins, nothing is selected: the same text again is a new selection, to be copied."""
+        if state is not None and state.end is None:
+            self.selections = {}
+
+    def validate_selections(self, selections: dict[Widget, Selection]) -> dict[Widget, Selection]:
+        """Only what lies in the part where the drag began: not the figures and keys below the messages."""
+        if self._select_state is None:
+            return selections
+        part = self._select_state.start.container
+        return {widget: span for widget, span in selections.items() if part in widget.ancestors_with_self}
 
     def get_selected_text(self) -> str | None:
         """None where a text has become shorter than what was selected of it."""

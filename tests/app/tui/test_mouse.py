@@ -1,7 +1,11 @@
-"""The wheel and the scrollbar, also while an answer is being written; clicks on parts of an answer."""
+"""The wheel and the scrollbar, also while an answer is being written; clicks and drags."""
 
+import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 
+from app.tui.widgets.answer import Answer
+from app.tui.widgets.key_line import KeyLine
+from app.tui.widgets.message import UserMessage
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -75,3 +79,23 @@ async def test_a_click_on_the_line_of_a_thought_unfolds_it_and_another_folds_it(
             await chat.until(lambda height=height: answer.region.height == height)
             assert ("one two three" in chat.screen) is is_shown
         assert chat.app.focused is chat.area
+
+
+async def test_a_drag_out_of_the_messages_takes_nothing_of_what_is_below_them_and_copies_each_time(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = copies(monkeypatch)
+    async with open_chat(size=(80, 24), asked="hello") as chat:
+        for times in (1, 2):
+            await chat.pilot.mouse_down(UserMessage, offset=(2, 0))
+            await chat.pilot.hover(Answer, offset=(10, 0))
+            await chat.pilot.hover(KeyLine, offset=(40, 0))
+            await chat.pilot.mouse_up(KeyLine, offset=(40, 0))
+            expected = [f"hello\n{chat.answers[0].text}"] * times
+            await chat.until(lambda expected=expected: copied == expected)
+
+
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    copied: list[str] = []
+    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
+    return copied
