@@ -8,7 +8,7 @@ import time
 from functools import partial
 
 from textual.binding import Binding
-from textual.events import Event, Key, Paste
+from textual.events import Event, Key, MouseDown, MouseUp, Paste
 from textual.screen import Screen
 from textual.selection import Selection
 from textual.widget import Widget
@@ -151,11 +151,14 @@ class ChatApp(Program):
         self.refresh()  # at the same size too: a terminal that was smaller for a moment cut the lines off
 
     async def on_event(self, event: Event) -> None:
-        """Replace pasted control characters by signs, and line ends by plain ones, for every widget.
+        """Replace pasted control characters by signs, and line ends by plain ones, for every widget. The left
+        button alone clicks: the others are the terminal's, whose menu or paste a person wants with them.
 
         Text typed on the first-run screen is passed to the prompt from here: of keys read together, the
         later ones would reach a widget before the first one has closed that screen.
         """
+        if isinstance(event, MouseDown | MouseUp) and event.button > 1:
+            return
         if isinstance(event, Key | Paste):
             if self._typed_ahead is not None:
                 self._typed_ahead.append(event)

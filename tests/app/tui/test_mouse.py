@@ -1,8 +1,11 @@
-"""The wheel and the scrollbar, also while an answer is being written; clicks and drags."""
+"""The wheel and the scrollbar, also while an answer is being written; clicks, drags and the other buttons."""
 
 import pytest
-from textual.events import MouseScrollDown, MouseScrollUp
+from textual.events import MouseDown, MouseScrollDown, MouseScrollUp, MouseUp
+from textual.geometry import Offset
+from textual.widgets import OptionList
 
+from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
 from app.tui.widgets.message import UserMessage
@@ -95,7 +98,37 @@ async def test_a_drag_out_of_the_messages_takes_nothing_of_what_is_below_them_an
             await chat.until(lambda expected=expected: copied == expected)
 
 
+async def test_the_right_and_the_middle_button_open_and_copy_nothing(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = copies(monkeypatch)
+    async with open_chat(size=(80, 24), asked="think") as chat:
+        [answer] = chat.answers
+        await chat.until(lambda: answer.region.height == 5)
+        thought, keys = answer.region.offset + (4, 0), chat.app.chat.query_one(KeyLine).region.offset
+        for button in (2, 3):
+            for place in (thought, answer.region.top_right + (-4, 2), keys + (2, 0)):
+                await click(chat, place, button)
+        assert not answer.unfolded and not copied and chat.app.state.settings.drafts
+        screen = await chat.reached(SessionsScreen, by="f6")
+        await chat.until(lambda: screen.chosen is not None)
+        place = screen.query_one(OptionList).content_region.offset + (2, 1)
+        await click(chat, place, 3)
+        assert chat.app.screen is screen
+        await click(chat, place, 1)
+        await chat.back_in_chat()
+        await click(chat, thought, 1)
+        await chat.until(lambda: answer.unfolded)
+
+
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     copied: list[str] = []
     monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     return copied
+
+
+async def click(chat: Chat, place: Offset, button: int) -> None:
+    """As it comes from the terminal; the pilot gives it to the screen."""
+    for kind in (MouseDown, MouseUp):
+        chat.app.post_message(kind(None, *place, 0, 0, button, False, False, False))
+    await chat.pilot.pause()
