@@ -96,7 +96,7 @@ class MessageActions:
         branch = self._branch(side)
         self._chat.show_branch(branch)
         if self._transcript.has_focus:
-            self._transcript.select(branch.id)
+            self._transcript.go_to(branch.id)  # the end may be far below
 
     def show_hit(self, message_id: str, words: Sequence[str]) -> None:
         """Go to a message that a search found, on whichever branch it is, and choose it."""

@@ -12,6 +12,7 @@ from tests.app.tui.chat_driver import OpenChat, shown
 from tests.app.tui.test_chat import TEXT
 from tests.app.tui.test_pasted_text import LONG, paste
 from tests.app.tui.test_saved_chats import put
+from tests.app.tui.test_transcript import long_chat
 
 
 async def test_an_edited_prompt_begins_a_branch_and_all_can_be_walked(open_chat: OpenChat) -> None:
@@ -187,3 +188,15 @@ async def test_keys_right_after_tab_act_on_the_messages(open_chat: OpenChat) -> 
         chat.press_at_once(*"mine", "tab", "up", "e", *"try")
         await chat.has("onetry")
         await chat.until(lambda: chat.area.text == "mine", by="escape")
+
+
+async def test_a_branch_walked_to_is_in_view_however_much_follows_it(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as chat:
+        chat.app.state.resume(*long_chat(turns=60))
+        await chat.until(lambda: len(chat.prompts) == 60)
+        await chat.edit("home")
+        await chat.press("x", "enter")
+        await chat.until(lambda: len(chat.prompts) == 1 and chat.app.state.running is None)
+        await chat.press("tab", "up", "left")
+        await chat.until(lambda: len(chat.prompts) == 60)
+        await chat.shows("question 0", "‹1/2›", "question 1")
