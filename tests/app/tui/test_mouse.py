@@ -1,4 +1,4 @@
-"""The wheel and the scrollbar, also while an answer is being written; clicks, drags and the other buttons."""
+"""The wheel and the scrollbar, also while an answer is being written; clicks, and the other buttons."""
 
 import pytest
 from textual.events import MouseDown, MouseScrollDown, MouseScrollUp, MouseUp
@@ -6,9 +6,7 @@ from textual.geometry import Offset
 from textual.widgets import OptionList
 
 from app.tui.screens.sessions import SessionsScreen
-from app.tui.widgets.answer import Answer
 from app.tui.widgets.key_line import KeyLine
-from app.tui.widgets.message import UserMessage
 from tests.app.tui.chat_driver import Chat, OpenChat
 
 
@@ -82,20 +80,6 @@ async def test_a_click_on_the_line_of_a_thought_unfolds_it_and_another_folds_it(
             await chat.until(lambda height=height: answer.region.height == height)
             assert ("one two three" in chat.screen) is is_shown
         assert chat.app.focused is chat.area
-
-
-async def test_a_drag_out_of_the_messages_takes_nothing_of_what_is_below_them_and_copies_each_time(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copied = copies(monkeypatch)
-    async with open_chat(size=(80, 24), asked="hello") as chat:
-        for times in (1, 2):
-            await chat.pilot.mouse_down(UserMessage, offset=(2, 0))
-            await chat.pilot.hover(Answer, offset=(10, 0))
-            await chat.pilot.hover(KeyLine, offset=(40, 0))
-            await chat.pilot.mouse_up(KeyLine, offset=(40, 0))
-            expected = [f"hello\n{chat.answers[0].text}"] * times
-            await chat.until(lambda expected=expected: copied == expected)
 
 
 async def test_the_right_and_the_middle_button_open_and_copy_nothing(

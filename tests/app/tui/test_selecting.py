@@ -1,6 +1,7 @@
 """Selecting text with the mouse."""
 
 from textual.app import App, ComposeResult
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -66,3 +67,25 @@ async def test_a_click_on_a_widget_that_was_just_removed_ends_nothing() -> None:
             await app.query_one("#lines").remove()
             await pilot.click(offset=(2, 3))
         assert not app.screen.get_selected_text()
+
+
+class WithKeys(Wrapped):
+    """A text in a part of its own, another one below."""
+
+    def compose(self) -> ComposeResult:
+        yield Vertical(Static("one\ntwo"), Static("three"))
+        yield Static("keys", id="keys")
+
+    CSS = "Vertical { height: 4; }"
+
+
+async def test_a_drag_takes_nothing_outside_the_part_where_it_began_and_the_next_begins_anew() -> None:
+    app = WithKeys()
+    async with app.run_test(size=(60, 10)) as pilot:
+        for _ in range(2):
+            await pilot.mouse_down(offset=(1, 0))
+            assert not app.screen.selections
+            await pilot.hover(offset=(2, 2))
+            await pilot.hover(offset=(3, 4))
+            await pilot.mouse_up(offset=(3, 4))
+            assert app.screen.get_selected_text() == "ne\ntwo\nthree"
