@@ -6,7 +6,7 @@ published cost of b (k + 1) rows, and the keys and values of each text. That cos
 tile), so batches end there.
 """
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +89,8 @@ def batch_seconds(of: Model, chip: Chip, texts: int, rows: int) -> float:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        draw(Path(name))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("picture", type=Path, nargs="*", help="a file to draw it into")
+    for picture in parser.parse_args().picture:
+        draw(picture)
     print("\n".join(lines()))
