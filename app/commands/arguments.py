@@ -183,14 +183,12 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
 def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parameter:
     drawn = setting.field == "seed" and "seed" not in defaults
     default = None if drawn else setting.shown(replace(Options(), **defaults))
+    kind, metavar, about = str, setting.value, setting.help if drawn else setting.help.removesuffix(DRAWN)
     if setting == DRAFTER:
-        help = f"{setting.help} Repeatable. A folder is a drafter of your own."  # noqa: A001
-        option = typer.Option(metavar=f"{setting.value}|FOLDER", help=help)
-        return _parameter(setting.field, Annotated[list[str] | None, option], [default])
-    option = typer.Option(
-        metavar=setting.value, help=setting.help if drawn else setting.help.removesuffix(DRAWN)
-    )
-    return _parameter(setting.field, Annotated[str | None, option], default)
+        kind, metavar, default = list[str], f"{metavar}|FOLDER", [default]
+        about += " Repeatable. A folder is a drafter of your own."
+    option = typer.Option(metavar=metavar, help=about)
+    return _parameter(setting.field, Annotated[kind | None, option], default)
 
 
 def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
