@@ -125,7 +125,8 @@ async def test_keys_right_behind_the_one_that_opens_a_screen_go_into_no_field_an
 
 async def test_letters_typed_right_behind_a_key_that_asks_for_a_line_are_in_it(open_chat: OpenChat) -> None:
     async with open_chat(asked="hello") as chat:
-        await chat.reached(SessionsScreen, by="f6")
+        chats = await chat.reached(SessionsScreen, by="f6")
+        await chat.until(lambda: chats.chosen is not None)
         chat.press_at_once("r", *" dogs", "enter")
         await chat.until(lambda: chat.app.state.conversation.chat.title == "hello dogs")
         assert not chat.app.saved.deleted
