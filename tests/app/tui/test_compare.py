@@ -37,7 +37,8 @@ def text_in(pane: ComparePane) -> str:
 async def test_the_texts_are_whole_again_at_a_width_that_the_terminal_had_before(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24), asked="hello") as chat:
         await compared(chat)
-        await chat.shows("The target checks what the draft", "guessed: 日本")
+        await chat.shows("The target checks what the draft", "per round.", "e Export")
+        await chat.until(lambda: chat.screen.count("guessed: 日本") == 2)
         before = chat.screen
         for width in (120, 80, 120, 80):
             await chat.pilot.resize_terminal(width, 24)
