@@ -25,7 +25,6 @@ class ChatRequest(OpenAiSampling):
     tools: Tools[Tool] | None = None
     tool_choice: Annotated[Any, only("auto", "none")] = None
     parallel_tool_calls: bool | None = None
-    response_format: Annotated[Any, only({"type": "text"})] = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_LOGPROBS)] | None = None
     modalities: Annotated[Any, only(["text"])] = None

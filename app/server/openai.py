@@ -9,7 +9,7 @@ from pydantic import Field
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, server_sent
-from app.server.body import Body, only
+from app.server.body import Body
 from app.server.conversation import Content, text_of
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
@@ -26,10 +26,6 @@ MOST_PREDICTED = 100_000
 DONE = "data: [DONE]\n\n"
 
 
-Unbound = Annotated[Any, only("")]
-"""Of fields by which llama.cpp's server and vLLM bind an answer to a form."""
-
-
 class StreamOptions(Body):
     include_usage: bool | None = None
 
@@ -43,16 +39,6 @@ class OpenAiSampling(Sampling):
     stop: Stops = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] | None = None
-    frequency_penalty: Annotated[float | None, only(0.0)] = None
-    presence_penalty: Annotated[float | None, only(0.0)] = None
-    logit_bias: Annotated[Any, only({})] = None
-    grammar: Unbound = None
-    json_schema: Unbound = None
-    guided_json: Unbound = None
-    guided_regex: Unbound = None
-    guided_choice: Unbound = None
-    guided_grammar: Unbound = None
-    structured_outputs: Unbound = None
     prediction: Prediction | None = None
 
     def answers(self, prompt: Any, options: Options, **more: Any) -> list[Answer]:

@@ -2,12 +2,12 @@
 
 import secrets
 from dataclasses import fields, replace
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
-from app.server.body import Body, read_body
+from app.server.body import Body, only, read_body
 from app.server.problem import Problem
 from app.server.service import Service, service
 from mlx_spec.errors import OutOfRange
@@ -34,6 +34,11 @@ def _not_tiny(value: float | None) -> float | None:
 Tokens = Annotated[int, Field(ge=1), minus_one_is(MOST_TOKENS)]
 Stop = Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)]
 Stops = Stop | Annotated[list[Stop], Field(max_length=MOST_STOPS)] | None
+Zero = Annotated[Any, only(0)]
+One = Annotated[Any, only(1)]
+Empty = Annotated[Any, only([])]
+Unbound = Annotated[Any, only("")]
+"""Of fields that bind an answer to a form."""
 
 
 class Draft(Body):
@@ -46,7 +51,41 @@ class Draft(Body):
     verify: str | None = None
 
 
-class Sampling(Body):
+class Unsupported(Body):
+    """Fields of other servers that would change the text. Many programs send them with values that do not."""
+
+    frequency_penalty: Annotated[float | None, only(0.0)] = None
+    presence_penalty: Annotated[float | None, only(0.0)] = None
+    no_repeat_ngram_size: Zero = None
+    dry_multiplier: Zero = None
+    mirostat: Zero = None
+    xtc_probability: Zero = None
+    dynatemp_range: Zero = None
+    top_a: Zero = None
+    top_n_sigma: Annotated[Any, only(0, -1)] = None
+    typical_p: One = None
+    typ_p: One = None
+    tfs_z: One = None
+    logit_bias: Annotated[Any, only({})] = None
+    bad_words: Empty = None
+    allowed_token_ids: Empty = None
+    stop_token_ids: Empty = None
+    min_tokens: Zero = None
+    ignore_eos: Annotated[Any, only(False)] = None
+    use_beam_search: Annotated[Any, only(False)] = None
+    response_format: Annotated[Any, only({"type": "text"})] = None
+    grammar: Unbound = None
+    json_schema: Unbound = None
+    guided_json: Unbound = None
+    guided_regex: Unbound = None
+    guided_choice: Unbound = None
+    guided_grammar: Unbound = None
+    structured_outputs: Unbound = None
+    regex: Unbound = None
+    ebnf: Unbound = None
+
+
+class Sampling(Unsupported):
     """Fields with the same meaning in all APIs."""
 
     model: str | None = None

@@ -145,7 +145,7 @@ NOTHING_MORE = {
     "/v1/chat/completions": {
         "messages": SAID, "tool_choice": "auto", "response_format": {"type": "text"}, "logit_bias": {},
         "frequency_penalty": 0, "presence_penalty": 0, "modalities": ["text"], "functions": [],
-        "seed": 2**64 - 1, "n": 2, "stop": [], "grammar": "", "parallel_tool_calls": False,
+        "seed": 2**64 - 1, "n": 2, "stop": [], "grammar": "", "parallel_tool_calls": False, "mirostat": 0,
     },
     "/v1/completions": {"prompt": "hello", "echo": False, "best_of": 1, "logit_bias": {}, "stop": None},
     RESPONSES: {

@@ -17,7 +17,7 @@ from app.server.events import AnswerRequest
 from app.server.messages import MessagesRequest
 from app.server.problem import Problem
 from app.server.responses import ResponsesRequest
-from app.server.sampling import MOST_TOKENS, Draft, Sampling
+from app.server.sampling import MOST_TOKENS, Draft, Sampling, Unsupported
 from mlx_spec.types import Options
 
 ASKED = {"role": "user", "content": "hello"}
@@ -218,6 +218,29 @@ async def test_a_refused_object_is_named_by_its_type() -> None:
     with pytest.raises(Problem) as refused:
         await read(json.dumps(asked).encode(), ChatRequest)
     assert refused.value.message == 'response_format: "json_object" is not supported here. Leave it out.'
+
+
+OFF: dict[str, Any] = {
+    "typical_p": 1.0, "typ_p": 1, "tfs_z": 1.0, "top_n_sigma": -1, "logit_bias": {}, "bad_words": [],
+    "allowed_token_ids": [], "stop_token_ids": [], "ignore_eos": False, "use_beam_search": False,
+    "response_format": {"type": "text"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", Unsupported.model_fields)
+def test_every_api_refuses_what_would_change_the_text_and_reads_values_that_change_nothing(
+    field: str,
+) -> None:
+    asked: list[tuple[type[Sampling], dict[str, Any]]] = [
+        (ChatRequest, {"messages": [ASKED]}), (CompletionRequest, {"prompt": "x"}),
+        (ResponsesRequest, {"input": "x"}), (MessagesRequest, {"messages": [ASKED], "max_tokens": 1}),
+    ]  # fmt: skip
+    form = field.startswith(("guided", "grammar", "json", "structured", "regex", "ebnf"))
+    for kind, needed in asked:
+        for value in (None, OFF.get(field, "" if form else 0)):
+            kind.model_validate({**needed, field: value})
+        with pytest.raises(ValidationError, match=f"{field}\n.*not supported here"):
+            kind.model_validate({**needed, field: 2})
 
 
 WRONG = [{}] * 1000
