@@ -103,7 +103,7 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
-    public = [each.path for each in ROUTES if each.path.startswith("/v1/") and "{" not in each.path]
+    public = [each.path for each in ROUTES if not each.path.startswith("/mlx-spec/") and "{" not in each.path]
     headers = error.headers or {}
     allowed = headers.get("Allow", "").replace(", HEAD", "").replace("HEAD, ", "")
     hint = {

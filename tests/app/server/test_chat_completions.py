@@ -238,10 +238,12 @@ def test_another_model_is_not_found(tiny_server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/messages", "/api/chat"])
-def test_a_client_with_a_wrong_address_is_told_the_right_one(path: str, tiny_server: RunningServer) -> None:
+def test_a_client_with_a_wrong_address_is_told_the_right_ones(path: str, tiny_server: RunningServer) -> None:
     answer = tiny_server.ask(path, chat_body("hello"))
     assert answer.status == 404 and f"no {path} here" in answer.error["message"]
-    assert "/v1/chat/completions" in answer.error["message"] and "/v1/messages" in answer.error["message"]
+    listed = answer.error["message"].partition("has ")[2].rstrip(".").split(", ")
+    public = {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/models"}
+    assert {*listed} == {*public, "/v1/messages/count_tokens", "/health", "/metrics"}
 
 
 def test_a_client_with_a_wrong_method_is_told_the_right_one(tiny_server: RunningServer) -> None:
