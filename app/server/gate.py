@@ -105,6 +105,10 @@ def _check_body(headers: Headers) -> None:
     if kind != "application/json":
         message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
         raise Problem(415, message, code="unsupported_media_type")
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        message = f"The body is compressed ({encoding[:100]}). Send it as plain JSON."
+        raise Problem(415, message, code="unsupported_media_type")
     check_size(int(headers.get("content-length", "0")))
 
 

@@ -1,6 +1,7 @@
 """Access checks: the name in Host, the Origin, the key, the type and size of a body."""
 
 import asyncio
+import gzip
 import json
 import socket
 import time
@@ -118,6 +119,13 @@ def test_a_body_must_be_declared_as_json_and_may_not_be_large(scripted_server: R
     announced = {**JSON, "Content-Length": str(MOST_BODY_BYTES + 1)}
     answer = scripted_server.ask(CHAT, b"", announced)
     assert answer.status == 413 and "larger than 8 MB" in answer.error["message"]
+
+
+def test_a_compressed_body_is_refused_in_words_that_say_so(scripted_server: RunningServer) -> None:
+    body = json.dumps(chat_body("hello")).encode()
+    answer = scripted_server.ask(CHAT, gzip.compress(body), {**JSON, "Content-Encoding": "gzip"})
+    assert answer.status == 415 and answer.error["message"].startswith("The body is compressed (gzip).")
+    assert scripted_server.ask(CHAT, body, {**JSON, "Content-Encoding": "identity"}).status == 200
 
 
 def test_a_body_without_a_length_is_cut_off_where_it_becomes_too_large(
