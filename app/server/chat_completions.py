@@ -7,6 +7,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.engine.chat_prompt import Message
 from app.engine.events import ScoredToken, TextAdded, TurnEnded
 from app.server.answering import new_id, respond
 from app.server.body import only
@@ -30,6 +31,8 @@ class ChatRequest(OpenAiSampling):
     modalities: Annotated[Any, only(["text"])] = None
     audio: Annotated[Any, only()] = None
     functions: Annotated[Any, only([])] = None
+    continue_final_message: bool | None = None
+    """vLLM's name of it: the last message is the answer's beginning."""
 
     @property
     def likeliest(self) -> int | None:
@@ -37,14 +40,30 @@ class ChatRequest(OpenAiSampling):
             raise Problem(400, "top_logprobs needs logprobs: true.", param="top_logprobs")
         return self.top_logprobs or 0 if self.logprobs else None
 
+    def conversation(self) -> tuple[tuple[Message, ...], str]:
+        """The messages, and the beginning of the answer. Problem if it cannot be one."""
+        messages = tuple(map(for_template, self.messages))
+        if not self.continue_final_message:
+            return messages, ""
+        *others, last = messages
+        if not others or last["role"] != "assistant" or last.keys() & {"tool_calls", "reasoning_content"}:
+            message = (
+                "continue_final_message: the last message is no beginning of an answer. End with an "
+                "assistant's, after others, without calls or a thought."
+            )
+            raise Problem(400, message, param="continue_final_message")
+        return tuple(others), last["content"]
+
 
 async def chat_completions(request: Request) -> Response:
     served, body = await read_asked(request, ChatRequest)
     tools = body.tools or () if body.tool_choice != "none" else ()
     options = body.options(served.defaults, body.max_completion_tokens or body.max_tokens)
+    messages, begun = body.conversation()
     asks = body.answers(
-        tuple(map(for_template, body.messages)),
+        messages,
         options,
+        begun=begun,
         prompt_name="messages",
         tools=described(tool.function for tool in tools),
         one_call=body.parallel_tool_calls is False,

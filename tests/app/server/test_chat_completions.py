@@ -177,6 +177,11 @@ REFUSED = [
     ({"stop": ["x", ""]}, "stop[1]"),
     ({"stop": ""}, "stop"),
     ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+    ({"continue_final_message": True}, "continue_final_message"),
+    (
+        {"continue_final_message": True, "messages": [{"role": "assistant", "content": "It"}]},
+        "continue_final_message",
+    ),
     ({"draft": {"length": 99}}, "draft.length"),
     ({"draft": {"verify": "never"}}, "draft.verify"),
     ({"draft": {"length": "long"}}, "draft.length"),
@@ -235,6 +240,16 @@ def test_another_model_is_not_found(tiny_server: RunningServer) -> None:
     for answer in (tiny_server.chat("x", model="../etc"), tiny_server.ask("/v1/models/gpt-x")):
         assert answer.status == 404 and answer.error["code"] == "model_not_found"
         assert "target" in answer.error["message"]
+
+
+def test_an_answers_beginning_is_continued_if_the_request_says_so(tiny_server: RunningServer) -> None:
+    begun = {"role": "assistant", "content": "It is"}
+    asked = {"messages": [*chat_body("hello")["messages"], begun], "max_tokens": 9, "n": 2}
+    (block,) = tiny_server.ask("/v1/messages", asked).json["content"]
+    continued = tiny_server.ask(CHAT, {**asked, "continue_final_message": True})
+    assert [each["message"]["content"] for each in continued.json["choices"]] == [block["text"]] * 2
+    again = tiny_server.ask(CHAT, {**asked, "continue_final_message": False})
+    assert again.json["choices"][0]["message"]["content"] != block["text"]
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/messages", "/api/chat"])
