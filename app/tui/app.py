@@ -177,10 +177,10 @@ class ChatApp(Program):
         await super().on_event(event)
 
     async def on_key(self, event: Key) -> None:
-        """Write letters into a dialog that opened meanwhile: of keys read together, those behind the one that
-        opens it come here from the screen below, which has no use for them.
+        """Write letters into the field of a screen that opened meanwhile: of keys read together, those behind
+        the one that opens it come here from the screen below, which has no use for them.
         """
-        if event.is_printable and self.screen.is_modal:
+        if event.is_printable:
             while not self.screen.is_mounted:
                 await asyncio.sleep(0)
             if isinstance(field := self.screen.focused, Input):

@@ -51,7 +51,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         yield MessageLine(Content(HINT))
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        self.set_focus(self.query_one(Input))  # `focus()` would set it behind letters that come at once
         if self._words.strip():
             self._search(self._words)
 

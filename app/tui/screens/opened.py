@@ -21,6 +21,9 @@ from app.tui.widgets.notices import show_toast
 
 P = ParamSpec("P")
 
+LETTERS = ("search", "search_hub", "add_own")
+"""Actions whose keys have priority, though they are letters."""
+
 LOST_SECONDS = 6.0
 """How long it is said that a paste went nowhere."""
 
@@ -67,8 +70,9 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
         return action != "more" or self.query_one(VerticalScroll).max_scroll_y > 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key works now. The search key is just a letter while the field has the focus."""
-        return action != "search" or not isinstance(self.focused, Input)
+        """Whether a key works now. Those with priority are just letters while the field has the focus, or
+        has yet to be made."""
+        return action not in LETTERS or (self.is_mounted and not isinstance(self.focused, Input))
 
     def on_paste(self, event: Paste) -> None:
         """Put what is pasted on a list into the search or filter over it; without one, say so."""

@@ -45,7 +45,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("enter", "choose", "Use or pull", "pairs.choose", "Use the pair, or download it first"),
         bind("space", "more", "More", "pairs.more",
              "Scroll the facts about the pair; from their end back to their beginning"),
-        # Priority, so that letters typed right after it go into the filter.
+        # Priority, so that letters typed right after it go into the field; so are `h` and `a`.
         bind("slash", "search", "Filter", "pairs.filter",
              "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
@@ -53,8 +53,9 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("r", "retry", "Resume", "pairs.retry",
              "Go on with the pair's download, or with all that were paused or failed"),
         bind("x,delete", "remove", "Remove", "pairs.remove", "Delete the pair's files, after asking"),
-        bind("h", "search_hub", "Hub", "pairs.hub", "Search the Hub for more models"),
-        bind("a", "add_own", "Own pair", "pairs.own", "Put a pair together from two repositories or folders"),
+        bind("h", "search_hub", "Hub", "pairs.hub", "Search the Hub for more models", priority=True),
+        bind("a", "add_own", "Own pair", "pairs.own",
+             "Put a pair together from two repositories or folders", priority=True),
         bind("escape", "back", "Back", "pairs.back", "Close the filter; then back to the chat"),
     ]  # fmt: skip
 

@@ -80,6 +80,19 @@ async def test_a_search_fails_aloud_and_finds_models_with_size_licence_draft_and
         await chat.reached(PairsScreen)
 
 
+async def test_words_typed_right_behind_the_key_that_asks_for_them_are_in_the_field_slash_and_blank_too(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await open_pairs(chat)
+        for key, kind in (("h", HubSearchScreen), ("a", OwnPairScreen)):
+            chat.press_at_once(key, *"org", "slash", *"ca", "space", *"xh")
+            field = (await chat.reached(kind)).query(Input).first()
+            await chat.until(lambda field=field: field.value == "org/ca xh")
+            await chat.press("escape")
+            await chat.reached(PairsScreen)
+
+
 async def test_a_name_that_is_no_repository_s_is_refused_and_nothing_found_has_no_facts(
     open_chat: OpenChat, hub: HubServer
 ) -> None:
