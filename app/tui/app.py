@@ -64,6 +64,7 @@ class ChatApp(Program):
         bind("f2,ctrl+o", "command('pairs')", "Pairs", "app.pairs", "Choose or download a pair of models"),
         bind("ctrl+q", "quit", "Quit", "app.quit", "Leave", priority=True),
         bind("ctrl+p", "command_palette", "Commands", "app.commands", "Find a command", priority=True),
+        bind("ctrl+z", "suspend_process", "", "app.suspend", "To the shell; `fg` returns", priority=True),
     ]
 
     def __init__(

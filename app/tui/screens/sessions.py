@@ -61,7 +61,7 @@ the chat at the message that was found."""
                         "Put the chat into the archive, or take it out"),
         replace(ARCHIVE, action="archive(False)", description="Unarchive"),
         bind("d,delete", "delete", "Delete", "sessions.delete", "Delete the chat"),
-        bind("u,ctrl+z", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
+        bind("u", "undo", "Undo", "sessions.undo", "Bring the deleted chat back"),
         bind("e", "export('markdown')", "Export", "sessions.export", "Write the chat as Markdown"),
         bind("J", "export('json')", "", "sessions.export_json",
              "Write the chat as JSON, which can be imported"),

@@ -41,7 +41,6 @@ the prompt. Up from the first line brings earlier prompts back."""
         bind("ctrl+g", "editor", "", "prompt.editor", "Write the prompt in your own editor ($EDITOR)"),
         bind("ctrl+s", "screen.open_pasted", "", "prompt.open",
              "Write a long text that was pasted into the prompt"),
-        bind("ctrl+z", "app.suspend_process", "", "prompt.suspend", "Back to the shell; `fg` returns here"),
         bind("ctrl+underscore,super+z", "undo", "", "prompt.undo", "Take back what was typed last"),
         bind("ctrl+d", "delete_or_leave", "", "prompt.leave",
              "In an empty prompt: leave; else delete the character after the cursor"),

@@ -15,6 +15,7 @@ from textual.events import Click
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList
 
+from app.tui.app import ChatApp
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
 from app.tui.screens.pairs import PairsScreen
@@ -64,6 +65,21 @@ async def test_every_dialog_shows_its_keys_and_closes_by_esc_and_ctrl_c(open_cha
         await chat.press("ctrl+c")
         await chat.until(lambda: any("again to leave" in one.message for one in chat.app._notifications))
         await chat.exited(by="ctrl+c")
+
+
+async def test_ctrl_z_returns_to_the_shell_from_every_screen(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(
+        ChatApp, "action_suspend_process", lambda app: stopped.append(type(app.focused).__name__)
+    )
+    async with open_chat(asked="hello") as chat:
+        await chat.press("ctrl+z", "tab", "ctrl+z", "f2", "ctrl+z", "slash", "ctrl+z")
+        await chat.push(QuestionScreen("Sure?", "Do it", "Leave it"))
+        await chat.press("ctrl+z", "f1", "ctrl+z")
+        await chat.until(lambda: len(stopped) == 6)
+    assert stopped == ["PromptArea", "Transcript", "ItemList", "Field", "Button", "VerticalScroll"]
 
 
 async def test_keys_that_are_read_together_close_a_screen_once_and_answer_once(open_chat: OpenChat) -> None:
