@@ -81,8 +81,11 @@ class OpenedScreen(SelectingScreen[ScreenResultType]):
             self.action_search()
             self.query_one(Input).post_message(Paste(event.text))
         else:
-            what = f"There is no field here for the {counted(len(event.text), 'character')} pasted."
-            show_toast(self.app, f"{what} Paste them into the prompt of the chat.", LOST_SECONDS, "warning")
+            self.show_lost(f"There is no field here for the {counted(len(event.text), 'character')} pasted.")
+
+    def show_lost(self, what: str) -> None:
+        """Say that a paste went nowhere."""
+        show_toast(self.app, f"{what} Paste them into the prompt of the chat.", LOST_SECONDS, "warning")
 
     def action_search(self) -> None:
         field = self.query_one(Input)

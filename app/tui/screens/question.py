@@ -49,6 +49,10 @@ presses it."""
     def on_mount(self) -> None:
         self.query_one("#no").focus()
 
+    def show_lost(self, what: str) -> None:
+        """In the frame: toasts, which would cover the question, are not shown here."""
+        self.query_one("#question").border_subtitle = what
+
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
 

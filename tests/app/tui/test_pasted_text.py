@@ -5,6 +5,7 @@ from textual.widgets import Input
 
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.pairs import PairsScreen
+from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.prompt import LONGEST_LINES, AttachmentList
 from tests.app.tui.chat_driver import Chat, OpenChat
@@ -110,5 +111,9 @@ async def test_a_paste_where_nothing_can_be_written_is_told(open_chat: OpenChat)
         assert toast.message == (
             "There is no field here for the 9 characters pasted. Paste them into the prompt of the chat."
         )
+        await chat.back_in_chat(by="escape")
+        await chat.push(QuestionScreen("Sure?", "Do it", "Leave it"))
+        await paste(chat, "word")
+        await chat.shows("There is no field here for the 4 characters pasted.")
         await chat.back_in_chat(by="escape")
         assert not chat.area.text
