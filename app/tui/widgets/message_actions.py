@@ -13,6 +13,7 @@ from app.history.records import ChatMessage
 from app.shell.errors import BadInput
 from app.shell.number_text import counted
 from app.tui.widgets.answer import Answer
+from app.tui.widgets.figures import branch_label
 from app.tui.widgets.markdown_blocks import code_blocks
 from app.tui.widgets.transcript import Transcript
 from app.tui.widgets.unsent_prompts import UnsentPrompts
@@ -190,7 +191,11 @@ class MessageActions:
             raise BadInput("There are no branches here.")
         place = [branch.id for branch in branches].index(message.id) + (1 if side == "after" else -1)
         if not 0 <= place < len(branches):
-            raise BadInput("There is no branch on that side.")
+            where = f"There is no branch {side} {branch_label(branches, message)}"
+            if self._chosen():
+                raise BadInput(f"{where}.")
+            others = self._transcript.app.keys.fill_in("{prompt.browse} goes to the messages before it.")
+            raise BadInput(f"{where}, where this chat branches last. {others}")
         return branches[place]
 
     def _branching(self) -> ChatMessage:

@@ -190,6 +190,19 @@ async def test_keys_right_after_tab_act_on_the_messages(open_chat: OpenChat) -> 
         await chat.until(lambda: chat.area.text == "mine", by="escape")
 
 
+async def test_the_prompt_walks_the_last_branches_and_says_how_to_reach_the_others(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(asked="one") as chat:
+        await chat.settled(by="/regenerate")
+        await chat.ask("two")
+        where = "There is no branch after ‹2/2›"
+        others = "where this chat branches last. Tab goes to the messages before it."
+        await chat.noticed(f"{where}, {others}", by="/branch after")
+        await chat.press("tab", "up", "up", "right")
+        await chat.until(lambda: chat.notices[-1] == f"{where}.")
+
+
 async def test_a_branch_walked_to_is_in_view_however_much_follows_it(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         chat.app.state.resume(*long_chat(turns=60))
