@@ -79,6 +79,14 @@ class Config:
         }
 
 
+class _Partly(ValueError):
+    """A list of which some can be used, as when the disk of one folder is not there today."""
+
+    def __init__(self, wanted: str, usable: list[str]) -> None:
+        super().__init__(wanted)
+        self.usable = usable
+
+
 def read_config() -> Config:
     """The person's file, checked; a missing file counts as empty. Never raises."""
     file = config_file()
@@ -99,6 +107,9 @@ def read_config() -> Config:
                 values[name] = SCHEMA[name].read(value)
             else:
                 problems.append(unknown_key(file, name, SCHEMA))
+        except _Partly as error:
+            values[name] = error.usable
+            problems.append(bad_value(file, name, value, str(error), "The rest of it is used."))
         except ValueError as error:
             problems.append(bad_value(file, name, value, str(error)))
     return Config(file, values, keys, tuple(problems))
@@ -110,9 +121,9 @@ def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
     return f"{file}: there is no key {name}. {hint}"
 
 
-def bad_value(file: Path, name: str, value: object, wanted: str) -> str:
+def bad_value(file: Path, name: str, value: object, wanted: str, used: str = "Its default is used.") -> str:
     shown = json.dumps(value, ensure_ascii=False, default=str)  # as TOML writes it
-    return f"{file}: {name} is {shown}; {wanted}. Its default is used."
+    return f"{file}: {name} is {shown}; {wanted}. {used}"
 
 
 def one_of(value: object, choices: Sequence[str]) -> str:
@@ -135,12 +146,18 @@ def _text(value: object) -> str:
 
 
 def _documents(value: object) -> list[str]:
-    try:
-        if isinstance(value, list):
-            return [each if _text(each) == CHATS else named_documents(_text(each)) for each in value]
-    except BadSource as error:
-        raise ValueError(str(error).removesuffix(".")) from error
-    raise ValueError("it must be a list of texts in quotes")
+    if not isinstance(value, list):
+        raise ValueError("it must be a list of texts in quotes")
+    found, missing = list[str](), list[str]()
+    for each in map(_text, value):
+        try:
+            found.append(each if each == CHATS else named_documents(each))
+        except BadSource as error:
+            missing.append(str(error))
+    if missing:
+        why = " ".join(missing).removesuffix(".")
+        raise _Partly(why, found) if found else ValueError(why)
+    return found
 
 
 def _folder(value: object) -> str:

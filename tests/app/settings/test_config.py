@@ -74,6 +74,17 @@ def test_a_mistake_names_file_and_key_and_what_was_meant_and_the_default_holds(
         assert config[name] == SCHEMA[name].default
 
 
+def test_a_folder_of_documents_that_is_missing_leaves_the_others_in_use(write: Any, tmp_path: Path) -> None:
+    notes, gone = tmp_path / "notes.md", tmp_path / "gone"
+    notes.touch()
+    write(f"drafting.documents = ['{gone}', 'chats', '{notes}', '{gone}2']")
+    config = read_config()
+    assert config["drafting.documents"] == ["chats", str(notes.resolve())]
+    (problem,) = config.problems
+    assert f"no documents {gone}." in problem and f"no documents {gone}2." in problem
+    assert problem.endswith("The rest of it is used.")
+
+
 @pytest.mark.parametrize("text", ["theme = \n", f"theme = {'[' * 20_000}", f"{'a.' * 2_000}b = 1"], ids=len)
 def test_a_file_that_cannot_be_read_leaves_the_defaults(write: Any, text: str) -> None:
     write(text)
