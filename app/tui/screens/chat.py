@@ -108,7 +108,7 @@ class ChatScreen(SelectingScreen[None]):
             self._scroll(self.app.scroll_sensitivity_y)
 
     def _scroll(self, lines: float) -> None:
-        """At once: of turns read together each one counts."""
+        """At once: of turns and keys read together each one counts."""
         self.transcript.scroll_relative(y=lines, animate=False, immediate=True)
 
     def on_paste(self, event: Paste) -> None:
@@ -214,10 +214,11 @@ class ChatScreen(SelectingScreen[None]):
         self.prompt.open_pasted()
 
     def action_page(self, direction: int) -> None:
+        page = self.transcript.scrollable_content_region.height
         if direction > 0 and not self.transcript.is_vertical_scroll_end:  # there it would stop following it
-            self.transcript.scroll_page_down(animate=False)
+            self._scroll(page)
         elif direction < 0 and self.transcript.max_scroll_y > 0:
-            self.transcript.scroll_page_up(animate=False)
+            self._scroll(-page)
 
     def action_follow(self) -> None:
         self.transcript.follow()

@@ -68,6 +68,16 @@ async def test_two_thousand_messages_open_at_once_and_can_be_reached(open_chat: 
         assert (await opened.ask("hello")).text
 
 
+async def test_of_page_keys_read_together_each_one_counts(open_chat: OpenChat) -> None:
+    async with open_chat(size=(80, 24)) as opened:
+        view = opened.app.chat.transcript
+        opened.app.state.resume(*long_chat(turns=BATCH))
+        await opened.until(lambda: 0 < view.max_scroll_y == view.scroll_y)
+        page = view.scrollable_content_region.height
+        opened.press_at_once("pageup", "pageup", "pageup", "pagedown")
+        await opened.until(lambda: view.max_scroll_y - view.scroll_y == 2 * page)
+
+
 async def test_the_lines_being_read_stay_in_view_when_an_answer_grows_and_the_terminal_changes(
     open_chat: OpenChat,
 ) -> None:
@@ -117,7 +127,7 @@ async def test_an_edited_prompt_is_followed_at_another_width_too(open_chat: Open
 async def test_a_prompt_of_several_lines_is_followed_from_further_up_too(open_chat: OpenChat) -> None:
     async with open_chat(size=(40, 12)) as opened:
         view = opened.app.chat.transcript
-        opened.app.state.resume(*long_chat(turns=8))
+        opened.app.state.resume(*long_chat(turns=BATCH))
         await opened.until(lambda: view.max_scroll_y > 0 and view.is_vertical_scroll_end)
         await opened.until(lambda: not view.is_vertical_scroll_end, by="pageup")
         view._size_before = Size(40, 3)
@@ -131,7 +141,7 @@ async def test_a_prompt_of_several_lines_is_followed_from_further_up_too(open_ch
 async def test_a_short_chat_opened_at_a_message_is_in_view_and_stays_there(open_chat: OpenChat) -> None:
     async with open_chat(size=(60, 24)) as opened:
         view = opened.app.chat.transcript
-        opened.app.state.resume(*long_chat(turns=8))
+        opened.app.state.resume(*long_chat(turns=BATCH))
         await opened.until(lambda: view.max_scroll_y > 0)
         opened.app.state.resume(*long_chat(turns=2))
         view.go_to("p0")
