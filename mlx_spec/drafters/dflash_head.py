@@ -79,19 +79,18 @@ class DFlashAttention(qwen3.Attention):
             self.rope = initialize_rope(args.head_dim, base, True, scaling, longest)
 
     def __call__(self, block: mx.array, text: mx.array, mask: Any, cache: Any) -> mx.array:  # type: ignore[override]
-        (b, rows, _), before = block.shape, text.shape[1]
-        both = mx.concatenate([text, block], axis=1)
-        at = cache.offset
-        keys = self.k_norm(self.k_proj(both).reshape(b, before + rows, self.n_kv_heads, -1))
-        values = self.project_values(both)
-        keys = self.rope(keys.transpose(0, 2, 1, 3), offset=at)
-        keys, values = cache.update_and_fetch(keys, values.transpose(0, 2, 1, 3))
-        if not rows:
-            return block
+        (b, rows, _), at = block.shape, cache.offset + text.shape[1]
+        keys, values = self.write(mx.concatenate([text, block], axis=1), cache)
         queries = self.q_norm(self.q_proj(block).reshape(b, rows, self.n_heads, -1))
-        queries = self.rope(queries.transpose(0, 2, 1, 3), offset=at + before)
+        queries = self.rope(queries.transpose(0, 2, 1, 3), offset=at)
         found = scaled_dot_product_attention(queries, keys, values, cache=cache, scale=self.scale, mask=mask)
         return self.o_proj(found.transpose(0, 2, 1, 3).reshape(b, rows, -1))
+
+    def write(self, both: mx.array, cache: Any) -> tuple[Any, Any]:
+        """Write keys and values of text and block. Returns those that the block reads."""
+        keys = self.k_norm(self.k_proj(both).reshape(*both.shape[:2], self.n_kv_heads, -1))
+        keys = self.rope(keys.transpose(0, 2, 1, 3), offset=cache.offset)
+        return cache.update_and_fetch(keys, self.project_values(both).transpose(0, 2, 1, 3))
 
     def project_values(self, both: mx.array) -> mx.array:
         """Values of text and block, `[b, rows, kv_heads, dim]`."""
@@ -204,7 +203,7 @@ class DFlashHead(Head):
         self._scale = shape.embedding_scale * (1.0 if shape.raw_embeddings else own_scale(target))
         self.fc = nn.Linear(len(shape.taps) * args.hidden_size, args.hidden_size, bias=False)
         self.hidden_norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
-        self.layers = [layer(shape) for _ in range(args.num_hidden_layers)]
+        self.layers: list[Any] = [layer(shape) for _ in range(args.num_hidden_layers)]
         self.norm = nn.RMSNorm(args.hidden_size, args.rms_norm_eps)
         if shape.markov_rank:
             self.markov_head = Markov(args.vocab_size, shape.markov_rank, len(shape.tokens))
@@ -238,9 +237,13 @@ class DFlashHead(Head):
         if hidden is None:  # passes of `Probe`
             hidden = mx.zeros((*ids[:, :-1].shape, self.shape.args.hidden_size))
         before, rows = hidden.shape[1], ids.shape[1] - hidden.shape[1]
+        if not rows:  # prefill; MLX's quantized products of no rows end the process
+            for layer, each in zip(self.layers, cache, strict=True):
+                layer.self_attn.write(hidden, each)
+            return hidden[:, before:]
         x = self._embed(ids[:, before:]).astype(hidden.dtype) * self._scale
         for i, (layer, each) in enumerate(zip(self.layers, cache, strict=True)):
-            x = layer(x, hidden, self._mask(i, each, before, rows) if rows else None, each)
+            x = layer(x, hidden, self._mask(i, each, before, rows), each)
         return self.norm(x)
 
     def guesses(self, states: Float[mx.array, "b rows dim"]) -> Float[mx.array, "b rows draft_vocab"]:

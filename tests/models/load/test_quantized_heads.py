@@ -18,6 +18,7 @@ from models.load.drafters import LOADERS, WHOLE, with_bits
 from models.load.gguf_file import LEAVES
 from models.load.medusa import save_medusa
 from tests.mlx_spec import assistant_heads, dflash_heads, heads, peagle_heads
+from tests.mlx_spec.grid import grid
 from tests.mlx_spec.tiny_models import prompt, text
 from tests.models.drafter_folders import Tensors, edit_tensors
 from tests.models.load import (
@@ -110,6 +111,26 @@ def test_products_become_as_many_bits_as_asked_for_and_the_text_stays(
     options = {"max_tokens": 8, "temperature": 0.8}
     drafted = text(engine, PROMPT, drafter=drafter.name, draft_length=2, **options)
     assert drafted == text(engine, PROMPT, drafter="none", **options)
+
+
+@pytest.mark.parametrize("family", grid(FAMILIES, usual=[("dflash",), ("eagle",)]))
+def test_a_quantized_head_of_a_quantized_target_reads_a_long_prompt_and_changes_no_text(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass over a part of the prompt has no row of a draft: MLX multiplies no quantized matrix by none."""
+    monkeypatch.setattr("models.load.heads.on_cpu", lambda: False)
+    write, target, load = FAMILIES[family]
+    folder, model = write(tmp_path), target()
+    nn.quantize(model, 32, 4, class_predicate=_is_wide)
+    drafter: Any = load(folder, model, with_bits(CONFIG, None))
+    assert _quantized(model) and _quantized(drafter.head)
+    engine, ids = Engine(model, [drafter], context_limit=400), prompt(80, 1)
+    drafted = text(engine, ids, drafter=drafter.name, draft_length=2, max_tokens=8)
+    assert drafted == text(engine, ids, drafter="none", max_tokens=8)
+
+
+def _is_wide(name: str, layer: nn.Module) -> bool:
+    return isinstance(layer, nn.Linear | nn.Embedding) and layer.weight.shape[-1] % 32 == 0
 
 
 def test_each_matrix_keeps_its_bits_and_all_get_the_target_s_type(tmp_path: Path, monkeypatch: Any) -> None:
