@@ -1,10 +1,10 @@
-"""A drafter that is interrupted, or raises, leaves an engine that writes and drafts as a new one does."""
+"""A drafter that is interrupted, raises or asks its engine leaves one that writes and drafts as a new one."""
 
 from collections.abc import Callable
 
 import pytest
 
-from mlx_spec import Engine, Options
+from mlx_spec import Engine, Options, SpecError
 from mlx_spec.drafters import Drafter
 from mlx_spec.drafters.foreign import ByVocabulary
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
@@ -66,3 +66,19 @@ def test_after_an_interruption_at_any_seam_texts_and_drafts_are_those_of_a_new_e
         assert tokens(again) == tokens(fresh), seam
         known = name in ("recycling", "lookahead")  # what they know outlasts an answer
         assert known or [read.drafted for read in again] == [read.drafted for read in fresh], seam
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_a_drafter_that_asks_its_own_engine_for_scores_gets_a_sentence_and_the_text_stays(seam, monkeypatch):
+    engine, options = ENGINES["model"](), Options(max_tokens=16, drafter="model", draft_length=3)
+    wanted = tokens(engine.generate(PROMPT, options))
+    honest, asked = getattr(engine.drafters[0], seam), list[str]()
+
+    def asking(*given):
+        with pytest.raises(SpecError, match="not in a drafter"):
+            engine.next_scores(PROMPT[:5], options)
+        asked.append(seam)
+        return honest(*given)
+
+    monkeypatch.setattr(engine.drafters[0], seam, asking)
+    assert tokens(engine.generate(PROMPT, options)) == wanted and asked
