@@ -201,8 +201,7 @@ class Calibration:
         self.times.setdefault(kind, []).extend(taken / pace for taken in times)
 
     def _time_plain(self, warm: bool) -> None:
-        times = self._timed(Kind("none", 0, self.near), warm)
-        self.plain += [min(times)] if times else []
+        self.plain += sorted(self._timed(Kind("none", 0, self.near), warm))[:1]
 
     def _time_reading(self, drafter: Drafter) -> None:
         """Time how long it reads a text, and rounds with one and with `LONG` drafted tokens: on a slow
@@ -210,11 +209,13 @@ class Calibration:
         the first, and other programs delay some. Those times would keep it from drafting ever after."""
         options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
         for _ in range(3):
-            rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
-            late = next((read.seconds for read in rounds if read.drafted), None)
+            try:
+                rounds = self.engine.generate(self._text(self.near, unread=drafter.name), options)
+                late = next((read.seconds for read in rounds if read.drafted), None)
+            finally:
+                self.engine.forget()  # the text was not really read
             if late is not None:
                 self.reading[drafter.name] = min(late, self.reading.get(drafter.name, late))
-            self.engine.forget()
         for kind in self._beside_reading(drafter):
             self._time_in_turn(kind, warm=False)
 
@@ -227,10 +228,10 @@ class Calibration:
         tokens = (kind.k + 1) * (TIMED_ROUNDS + left_out + 3)
         options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
         drafters, controller = self.engine.drafters, self.engine.controller
-        self.engine.drafters = [Guess(), *drafters]
-        self.engine.controller = OneKind(kind)  # type: ignore[assignment]
         begun, times = time.perf_counter(), list[float]()
         try:
+            self.engine.drafters = [Guess(), *drafters]
+            self.engine.controller = OneKind(kind)  # type: ignore[assignment]
             rounds = self.engine.generate(self._text(kind.context), options)
             # A tree is no deeper than there are heads.
             fitting = takewhile(lambda read: read.draft_length in (0, kind.k), rounds)
@@ -241,7 +242,7 @@ class Calibration:
             usual = (TIMED_ROUNDS + left_out + 3) * max(times, default=0.0)
             self._building += max(0.0, time.perf_counter() - begun - usual)
             self.engine.drafters, self.engine.controller = drafters, controller
-            self.engine.forget()  # the text was not really read
+            self.engine.forget()
 
     def _text(self, length: int, unread: DrafterName = "") -> list[int]:
         """A made-up text that the models take as read, but those of the drafter `unread`."""

@@ -161,9 +161,22 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
 def test_measuring_leaves_no_rows_of_its_made_up_text():
     """That text is made of token 1: a prompt of the same tokens must still be read."""
     engine, ids = an_engine(), [1] * 20
-    wanted = text(engine, ids, max_tokens=20)
+    wanted = text(an_engine(), ids, max_tokens=20)
     for _ in Calibration(engine).run(60.0):
         break
+    assert text(engine, ids, max_tokens=20) == wanted
+
+
+@pytest.mark.parametrize("seam", ["observe", "draft"])
+def test_measuring_that_is_interrupted_in_plain_rounds_or_drafts_leaves_none_either(seam, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    engine, ids = an_engine(), [1] * 20
+    wanted = text(an_engine(), ids, max_tokens=20)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(engine.drafters[-1], seam, interrupted)
+        list(Calibration(engine).run(60.0))
     assert text(engine, ids, max_tokens=20) == wanted
 
 
