@@ -6,25 +6,23 @@ our own in its cache, and huggingface_hub links the whole file. Only the downloa
 
 import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from httpx2 import ReadError
 from huggingface_hub import hf_hub_url
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers
 
 from models.errors import BrokenFiles
+from models.hub.client import ask_again
 from models.hub.incomplete import partial_file
 from models.hub.repository import HubFile, Repository
 from models.pairs.folder import holds, is_checksum
 
 _RANGE_REFUSED = 416
-_PASSING = (500, 502, 503, 504)
-_WAITS = (1, 3, 9)
-"""Seconds before a file is asked for again after one of these, which the Hub's library raises at once."""
 
 
 def fetch(repository: Repository, file: HubFile) -> bool:
@@ -50,8 +48,7 @@ def fetch(repository: Repository, file: HubFile) -> bool:
         here = stream.seek(0, os.SEEK_END)
         if here > file.size:
             here = stream.truncate(0)
-            stream.seek(0)
-        has_its_size = _get(repository, file, stream, here)
+        has_its_size = _get(repository, file, stream)
         stream.flush()
         if not partial.exists():
             raise BrokenFiles(
@@ -66,25 +63,28 @@ def fetch(repository: Repository, file: HubFile) -> bool:
     return True
 
 
-def _get(repository: Repository, file: HubFile, stream: BinaryIO, here: int) -> bool:
+def _get(repository: Repository, file: HubFile, stream: BinaryIO) -> bool:
     """Fetch the rest; returns whether the file then has the size that the Hub announced."""
     url = hf_hub_url(repository.source.repo, file.name, revision=repository.commit)
     # A compressed answer cannot be resumed.
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
-    waits = [*_WAITS]
-    while True:
-        try:
-            http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
-        except OSError as error:  # HfHubHTTPError is a subclass
-            status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
-            if status in _PASSING and waits:
-                time.sleep(waits.pop(0))
-                here = stream.seek(0, os.SEEK_END)
-                continue
-            if status != _RANGE_REFUSED and "Consistency check failed" not in str(error):
-                raise
-            return False
-        return True
+
+    def rest() -> None:
+        while (here := stream.seek(0, os.SEEK_END)) < file.size:
+            try:
+                http_get(url, stream, resume_size=here, headers=headers, expected_size=file.size)
+            except ReadError:  # a reset connection; the Hub's library goes on after other breaks only
+                if stream.tell() <= here:
+                    raise
+
+    try:
+        ask_again(rest)
+    except OSError as error:  # HfHubHTTPError is a subclass
+        status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
+        if status != _RANGE_REFUSED and "Consistency check failed" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _is_still(stream: BinaryIO, file: Path) -> bool:

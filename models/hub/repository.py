@@ -14,6 +14,7 @@ from huggingface_hub.errors import FileMetadataError
 
 from models.errors import BadChoice, BrokenFiles
 from models.files import atomic_write
+from models.hub.client import ask_again
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
 from models.pairs.folder import (
@@ -128,7 +129,7 @@ def ask_hub(source: Source) -> Repository:
     FileMetadataError if it has no commit.
     """
     api = HfApi()
-    commit = api.model_info(source.repo, revision=source.asked_revision).sha or ""
+    commit = ask_again(lambda: api.model_info(source.repo, revision=source.asked_revision)).sha or ""
     if not is_checksum(commit):  # it names a folder of the cache
         raise FileMetadataError(f"{source} has no commit")
     tree = api.list_repo_tree(source.repo, revision=commit, recursive=False)

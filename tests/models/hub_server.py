@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import socket
+import struct
 import threading
 import time
 from dataclasses import dataclass, field
@@ -44,12 +46,16 @@ class HubServer:
     """Threads that are answering a request, even if its client has disconnected."""
     cut_after: dict[str, int] = field(default_factory=dict)
     """By file name, the number of bytes after which every connection is cut."""
+    resets: bool = False
+    """Cut connections by a reset, as a network that fails does, instead of closing them."""
     stall_after: dict[str, int] = field(default_factory=dict)
     """By file name, the number of bytes after which sending stops, until the name is removed."""
     ignores_ranges: bool = False
     """Send whole files even if a range is requested."""
     status: int | None = None
     """Answer everything with this error."""
+    errors: int | None = None
+    """How many more times; always if None."""
     headers: dict[str, str] = field(default_factory=dict)
     """Sent with `status`."""
     silent: str | None = None
@@ -130,7 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = self.path.split("?")[0].strip("/").split("/")
         while self.hub.silent and self.hub.silent in self.path:
             time.sleep(0.02)
-        if self.hub.status:
+        if self.hub.status and self.hub.errors != 0:
+            self.hub.errors = self.hub.errors and self.hub.errors - 1
             return self._answer(self.hub.status, self.hub.headers)
         if self.hub.page is not None:
             return self._answer(200, {}, self.hub.page)
@@ -240,6 +247,9 @@ class _Handler(BaseHTTPRequestHandler):
         if stop is not None:
             self.close_connection = True
             self.wfile.flush()
+            if self.hub.resets:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
 
 
 @cache

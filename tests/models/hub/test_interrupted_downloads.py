@@ -19,7 +19,7 @@ from models.hub.partial_file import fetch
 from models.hub.removal import removable_bytes
 from models.hub.repository import HubFile, Repository
 from models.pairs.installed import installed, installed_folder, is_installed, repository_folder
-from models.pairs.pair import Source
+from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import SPEC, last, widened
 from tests.models.hub_server import HubServer
 
@@ -75,6 +75,26 @@ def test_an_error_of_the_hub_that_passes_does_not_end_the_download(hub: HubServe
     hub.far_status, hub.far_errors = 502, 3
     assert last().phase == "done" and installed(SPEC)
     assert hub.downloads().count("model.safetensors") == 5, "one more for each error"
+
+
+def test_an_error_of_the_hub_that_passes_does_not_end_the_pull_at_its_first_request(hub: HubServer) -> None:
+    hub.status, hub.errors = 500, 3
+    assert last().phase == "done" and installed(SPEC)
+    assert len([request for request in hub.requests if "target/revision" in request]) == 4
+
+
+def test_a_connection_that_is_reset_in_a_file_does_not_end_the_download(hub: HubServer, home: Path) -> None:
+    hub.models["org/target"].files = widened(hub.models["org/target"].files, home / "wide")
+    part, size = part_of(hub, "org/target"), len(weights_of(hub, "org/target"))
+    hub.resets, hub.cut_after["model.safetensors"] = True, 1_000_000
+    hub.stall_after["model.safetensors"] = 500_000
+    alone = PairSpec("alone", SPEC.target, None)
+    for _ in pull(alone):
+        if part.exists() and part.stat().st_size:
+            hub.cut_after.clear()
+            hub.stall_after.clear()
+    assert installed(alone) and hub.downloads().count("model.safetensors") == 2
+    assert hub.sent_bytes < size + 1_000_000, "it went on where it was cut"
 
 
 def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_ended(
