@@ -23,7 +23,9 @@ def parts(progress: Progress) -> list[str]:
     if progress.total_bytes:
         out.append(f"{progress.fraction:.0%}")
         out.append(f"{size_text(progress.done_bytes)} of {size_text(progress.total_bytes)}")
-    if progress.stalled_seconds:
+    if progress.wait_seconds and (progress.stalled_seconds or not progress.bytes_per_second):
+        out.append(f"the Hub asks to wait {time_text(progress.wait_seconds)} (error 429)")
+    elif progress.stalled_seconds:
         out.append(f"stalled, no data for {progress.stalled_seconds:.0f} s")
     elif progress.bytes_per_second:
         out.append(f"{size_text(int(progress.bytes_per_second))}/s")

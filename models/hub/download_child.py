@@ -18,7 +18,7 @@ from huggingface_hub import constants, hf_hub_download, set_client_factory
 
 from models.child import asked
 from models.errors import BrokenFiles, MachineTrouble, ModelsError
-from models.hub.client import limited_client
+from models.hub.client import limited_client, seconds_to_wait
 from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
 from models.hub.package import bytes_here, fetch_package
@@ -98,7 +98,7 @@ class Job:
         here = sum(self._bytes_here().values())
         totals = tuple(self.total.get(source, 0) for source in self.sources)
         came = max(here - self.at_start, 0) if self.phase != "asking" else 0
-        return Progress(self.phase, here, totals, came, notes=self.notes)
+        return Progress(self.phase, here, totals, came, wait_seconds=seconds_to_wait(), notes=self.notes)
 
     def _bytes_here(self) -> dict[Source, int]:
         packages = {source: bytes_here(package) for source, package in [*self.packages.items()]}

@@ -2,7 +2,7 @@
 
 from json import JSONDecodeError
 
-from httpx2 import URL, ConnectError, Headers, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
+from httpx2 import URL, ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
     FileMetadataError,
@@ -12,9 +12,9 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import parse_ratelimit_headers
 
 from models.errors import BadSource, MachineTrouble, ModelsError, is_full_disk
+from models.hub.client import FEWER_REQUESTS, wanted_wait
 from models.hub.endpoint import endpoint
 from models.pairs.catalogue import near_repositories
 from models.pairs.pair import Source
@@ -79,14 +79,6 @@ def _explain_answer(error: HfHubHTTPError, source: Source, again: str) -> Models
     return MachineTrouble(_refusal(error, source, again))
 
 
-def _wanted_wait(headers: Headers) -> str:
-    """How long the Hub wants no more requests, as it says itself."""
-    limit, seconds = parse_ratelimit_headers(headers), headers.get("Retry-After", "")
-    if seconds.isascii() and seconds.isdecimal():
-        return time_text(int(seconds))
-    return time_text(limit.reset_in_seconds) if limit else "some minutes"
-
-
 def _refusal(error: HfHubHTTPError, source: Source, again: str) -> str:
     status = error.response.status_code
     if isinstance(error, GatedRepoError):
@@ -94,8 +86,9 @@ def _refusal(error: HfHubHTTPError, source: Source, again: str) -> str:
         if get_token():
             return f"{source.repo} is gated and your token has no access yet: accept its terms at {page}."
         return f"{source.repo} is gated: accept its terms at {page}, then `hf auth login` or set HF_TOKEN."
-    if status == 429:
-        wait = _wanted_wait(error.response.headers)
+    if status == FEWER_REQUESTS:
+        seconds = wanted_wait(error.response.headers)
+        wait = "some minutes" if seconds is None else time_text(seconds)
         return f"The Hub asks for fewer requests (error 429). Wait {wait}, then try again."
     host = error.response.url.host
     if host != URL(constants.ENDPOINT).host:  # the Hub sent us there, with a permit in the address

@@ -26,6 +26,8 @@ class Progress:
     """0 while unknown."""
     stalled_seconds: float = 0.0
     """Time without a byte while fetching; 0 until it exceeds `_STALLED_SECONDS`."""
+    wait_seconds: float = 0.0
+    """Left of a wait that the Hub asked for."""
     notes: tuple[str, ...] = ()
 
     @property

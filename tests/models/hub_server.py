@@ -57,7 +57,7 @@ class HubServer:
     errors: int | None = None
     """How many more times; always if None."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Sent with `status`."""
+    """Sent with `status` and `far_status`."""
     silent: str | None = None
     """Do not answer requests whose address has this, until it is None."""
     far_status: int | None = None
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         if parts[0] == "cdn":
             if self.hub.far_status and self.hub.far_errors != 0:
                 self.hub.far_errors = self.hub.far_errors and self.hub.far_errors - 1
-                return self._answer(self.hub.far_status, {})
+                return self._answer(self.hub.far_status, self.hub.headers)
             return self._body("/".join(parts[1:3]), parts[-1])
         repo = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
         model = self.hub.models.get(repo)

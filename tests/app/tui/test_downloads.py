@@ -228,3 +228,5 @@ def test_progress_in_words_has_bytes_percent_rate_time_left_and_stalls() -> None
     assert progress_line("p", progress) == "p: ██░░░░░░ 25% · 500.0 MB of 2.0 GB · 12.0 MB/s · 2 min left"
     stalled = replace(progress, stalled_seconds=12.3)
     assert progress_line("p", stalled).endswith("of 2.0 GB · stalled, no data for 12 s")
+    waits = replace(stalled, wait_seconds=300.0)
+    assert progress_line("p", waits).endswith("of 2.0 GB · the Hub asks to wait 5 min (error 429)")

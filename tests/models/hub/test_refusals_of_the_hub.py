@@ -136,6 +136,12 @@ def test_how_long_the_hub_wants_no_more_requests_is_told(
         last()
 
 
+def test_a_pull_says_how_long_the_hub_wants_it_to_wait_before_the_rest_of_a_file(hub: HubServer) -> None:
+    hub.far_status, hub.far_errors, hub.headers = 429, 1, {"Retry-After": "600"}
+    end = last()
+    assert end.phase == "done" and 500 < end.wait_seconds <= 600
+
+
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
