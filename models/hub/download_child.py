@@ -77,9 +77,9 @@ class Job:
             try:
                 self._check_fit()
             except BrokenFiles as error:
-                raise BrokenFiles(
-                    f"These models cannot be used: {error} Pull again, or choose others."
-                ) from error
+                unlike = [repository.discard_unlike() for repository in self.repositories.values()]
+                then = "Pull again" if any(unlike) else "Choose others"
+                raise BrokenFiles(f"These models cannot be used: {error} {then}.") from error
             if task == "pull":
                 self._fetch(weights=True)
                 self._find_original()  # a single weight file has no index: its own header decides
@@ -181,8 +181,10 @@ class Job:
 
     def _check_fit(self) -> None:
         """On the small files: known architectures, readable tokenizers, and a draft that fits the target."""
-        for repository in self.repositories.values():
+        for source, repository in self.repositories.items():
             repository.check_small()
+            if source != self.original:  # of it, not all weights are fetched
+                repository.check_index()
         with ExitStack() as stack:
             found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
             check_target(found[0], self.sources[0])

@@ -6,7 +6,7 @@ import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -152,22 +152,27 @@ def weight_files(folder: Path) -> list[Path]:
     if folder_kind(folder) == LAYER_SKIP:
         return []
     files = sorted(file for name in WEIGHTS for file in folder.glob(name))
-    weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
-    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
-        raise _broken(folder / INDEX, "names no weight files")
-    named = set(weight_map.values())
-    if (missing := sorted(named - {path.name for path in files})) and not _are_all(files):
-        count = f"{len(missing)} of {len(named)} weight files"
-        raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
+    check_index(folder, {path.name for path in files})
     if not files:
         raise BadChoice(f"{folder} holds no model*.safetensors; only safetensors weights are loaded.")
     return files
 
 
-def _are_all(files: Iterable[Path]) -> bool:
+def check_index(folder: Path, files: Set[str]) -> None:
+    """Raise BrokenFiles if the folder's index names weight files that are not among these."""
+    weight_map = (read_json(folder / INDEX) or {}).get("weight_map", {})
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
+        raise _broken(folder / INDEX, "names no weight files")
+    named = set(weight_map.values())
+    if (missing := sorted(named - files)) and not _are_all(files):
+        count = f"{len(missing)} of {len(named)} weight files"
+        raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
+
+
+def _are_all(files: Iterable[str]) -> bool:
     """Whether their own names tell that none is missing: `model-00001-of-00002.safetensors`, ... An index may
     be wrong: older versions of mlx-vlm leave the original's (Blaizzy/mlx-vlm#624)."""
-    counts = [re.fullmatch(r"model-\d+-of-0*(\d+)\.safetensors", file.name) for file in files]
+    counts = [re.fullmatch(r"model-\d+-of-0*(\d+)\.safetensors", file) for file in files]
     return {count and count[1] for count in counts} == {str(len(counts))}
 
 

@@ -49,14 +49,21 @@ def test_damaged_weights_are_deleted_and_whether_pulling_again_helps_is_told(
     assert installed(SPEC)
 
 
-def test_a_repository_without_a_weight_file_that_its_index_names_is_told(hub: HubServer) -> None:
-    hub.models["org/draft"].files["model.safetensors.index.json"] = (
-        b'{"weight_map": {"a": "model-2.safetensors"}}'
-    )
-    with pytest.raises(
-        BrokenFiles, match="org/draft is not whole: .* first model-2.safetensors. Choose another"
-    ):
-        last()
+def test_a_small_file_that_arrived_damaged_is_deleted_though_it_can_be_read(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, honest = hub.models["org/draft"].files, hub_server._etag
+    whole = files["tokenizer.json"]
+    damaged = b'{"model": {"vocab": {"a": 1}}}'.ljust(len(whole))
+    files["tokenizer.json"] = damaged
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            hub_server, "_etag", lambda name, body: honest(name, whole if body == damaged else body)
+        )
+        with pytest.raises(BrokenFiles, match=r"cannot be used: The tokenizer in .*\. Pull again\.$"):
+            last()
+    files["tokenizer.json"] = whole
+    assert last().phase == "done" and installed(SPEC)
 
 
 def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:

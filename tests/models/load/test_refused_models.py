@@ -7,6 +7,7 @@ import pytest
 from models.errors import BadChoice, ModelsError
 from models.load.configuration import check_architecture
 from models.load.engine import load
+from models.pairs.folder import INDEX
 from models.pairs.pair import PairSpec, Source
 from tests.models.hub.pulling import last
 from tests.models.hub_server import HubServer
@@ -29,10 +30,15 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
         (
             {"tokenizer.json": b"{}"},
             {"tokenizer.json": b"{}"},
-            r"cannot be used: The tokenizer in .*target.* cannot be read .* Pull again, or choose others",
+            r"cannot be used: The tokenizer in .*target.* cannot be read .*\. Choose others\.$",
         ),
-        ({}, {"tokenizer.json": b"{}"}, r"The tokenizer in .*draft.* cannot be read .* choose others"),
-        ({"config.json": b"[]"}, {}, r"config.json in .*target.* .it holds no JSON object.* choose others"),
+        ({}, {"tokenizer.json": b"{}"}, r"The tokenizer in .*draft.* cannot be read .* Choose others"),
+        ({"config.json": b"[]"}, {}, r"config.json in .*target.* .it holds no JSON object.* Choose others"),
+        (
+            {},
+            {INDEX: b'{"weight_map": {"a": "model-2.safetensors"}}'},
+            "org--draft/.* is not whole: .* first model-2.safetensors. Choose others",
+        ),
         (
             {"model.safetensors": None, "model.Q4.gguf": b"weights"},
             {},
