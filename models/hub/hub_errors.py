@@ -72,7 +72,9 @@ def _explain_answer(error: HfHubHTTPError, source: Source, again: str) -> Models
         )
     if isinstance(error, RevisionNotFoundError):
         return BadSource(f"{source.repo} has no revision {source.revision}. Leave it out, or name another.")
-    if isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError):
+    # With a token, 401 is about the token (a missing repository is 404); without one, it may be either.
+    about_token = isinstance(error, GatedRepoError) or (error.response.status_code == 401 and get_token())
+    if isinstance(error, RepositoryNotFoundError) and not about_token:
         near = " or ".join(near_repositories(source.repo))
         hint = f"Did you mean {near}?" if near else "Check the name; a private one needs `hf auth login`."
         return BadSource(f"The Hub has no repository {source.repo}. {hint}")

@@ -62,6 +62,10 @@ def test_a_branch_that_is_not_there_or_moves_while_it_is_pulled_is_told(hub: Hub
     ("fault", "message"),
     [
         ({"status": 401}, "token is not accepted.*hf auth login"),
+        (
+            {"status": 401, "headers": {"X-Error-Code": "RepoNotFound"}},
+            "token is not accepted.*hf auth login",
+        ),
         ({"status": 500}, "answers with error 500"),
         ({"page": b"<html>Sign in to continue</html>"}, "does not answer like the Hub. Check HF_ENDPOINT"),
         ({"page": b"[]"}, "does not answer like the Hub. Check HF_ENDPOINT"),
