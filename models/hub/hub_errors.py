@@ -1,8 +1,9 @@
 """The Hub library's errors as messages for the user. Only the Hub's child processes import this."""
 
 from json import JSONDecodeError
+from urllib.request import getproxies
 
-from httpx2 import URL, ConnectError, HTTPError, InvalidURL, TimeoutException, UnsupportedProtocol
+from httpx2 import URL, ConnectError, HTTPError, InvalidURL, ProxyError, TimeoutException, UnsupportedProtocol
 from huggingface_hub import constants, get_token
 from huggingface_hub.errors import (
     FileMetadataError,
@@ -44,7 +45,10 @@ def _explain_one(error: BaseException, source: Source, again: str) -> str:
     if isinstance(error, OfflineModeIsEnabled):
         return f"{source} is not (all) on this machine, and offline mode is on. Unset HF_HUB_OFFLINE to pull."
     if isinstance(error, ConnectError):
-        return f"No connection to {endpoint()}. Check the network, or HF_ENDPOINT."
+        proxy = ", the proxy" if getproxies() else ""
+        return f"No connection to {endpoint()}. Check the network{proxy}, or HF_ENDPOINT."
+    if isinstance(error, ProxyError):
+        return f"The proxy to {endpoint()} refuses: {error}. Check HTTPS_PROXY, and its user and password."
     if isinstance(error, TimeoutException):
         return f"{endpoint()} did not answer in time. {again}"
     if isinstance(error, InvalidURL | UnsupportedProtocol):

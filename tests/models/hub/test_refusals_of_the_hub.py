@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from httpx2 import ReadTimeout
+from httpx2 import ProxyError, ReadTimeout
 
 from models.errors import BadChoice, BadSource, MachineTrouble
 from models.hub import download_child
@@ -146,6 +146,13 @@ def test_a_pull_says_how_long_the_hub_wants_it_to_wait_before_the_rest_of_a_file
     assert end.phase == "done" and 500 < end.wait_seconds <= 600
 
 
+def test_a_proxy_is_named_where_nothing_answers(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with pytest.raises(MachineTrouble, match=f"No connection to {hub.url}. Check the network, the proxy, or"):
+        last()
+
+
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model in hub.models.values():
         model.announced_sizes["model.safetensors"] = 10**15
@@ -170,6 +177,7 @@ def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest
             PermissionError(13, "Permission denied", "/x"),
             r"^/x cannot be read or written \(Permission denied\)",
         ),
+        (ProxyError("407 Proxy Authentication Required"), "^The proxy to .* refuses: 407 Proxy Auth"),
         (ReadTimeout("slow"), "did not answer in time. Pull again: what came is kept"),
         (ArithmeticError("odd"), "^Downloading org/target failed: ArithmeticError: odd"),
     ],
