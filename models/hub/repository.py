@@ -103,9 +103,10 @@ class Repository:
         check_index(self.folder, {file.name for file in self.files if file.is_weights})
 
     def discard_unlike(self) -> bool:
-        """Delete the small files in the cache that are not the Hub's; returns whether there were any."""
+        """Delete the small files in the cache that are not the Hub's; returns whether there were any, or any
+        is missing, as after a removal meanwhile."""
         paths = [(self.folder / file.name, file.blob) for file in self.files if not file.is_weights]
-        unlike = [path for path, blob in paths if path.is_file() and not holds(path, blob)]
+        unlike = [path for path, blob in paths if not path.is_file() or not holds(path, blob)]
         for path in unlike:
             _discard(path)
         return bool(unlike)

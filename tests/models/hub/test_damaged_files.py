@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.errors import BrokenFiles, MachineTrouble, NotInstalled
+from models.hub.repository import HubFile, Repository
 from models.pairs.installed import find_folder, installed, installed_folder
 from models.pairs.pair import PairSpec, Source
 from tests.models import hub_server
@@ -64,6 +65,11 @@ def test_a_small_file_that_arrived_damaged_is_deleted_though_it_can_be_read(
             last()
     files["tokenizer.json"] = whole
     assert last().phase == "done" and installed(SPEC)
+
+
+def test_small_files_that_were_removed_before_they_were_checked_are_worth_another_pull(home: Path) -> None:
+    file = HubFile("tokenizer.json", size=2, blob="a" * 40)
+    assert Repository(SPEC.target, OLD, (file,)).discard_unlike()
 
 
 def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
