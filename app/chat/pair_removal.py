@@ -34,7 +34,9 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
 
 def question(name: str, plan: Removal) -> str:
     if plan.deleted:
-        return f"Remove {name}? {size_text(plan.freed_bytes)} are freed."
+        others = any(not source.is_local for source in plan.deleted)
+        shared = ", which other programs find in the Hub's cache too" if others else ""
+        return f"Remove {name}? {size_text(plan.freed_bytes)} are freed{shared}."
     return f"Take {name} out of the list? Its files stay."
 
 

@@ -25,6 +25,7 @@ def command(
     """Delete a pulled pair, after asking.
 
     Local folders and models that other pairs use stay; a pair of your own leaves the list.
+    Models are deleted from the Hub's cache, where other programs find them too.
     Exit code 1 if the answer was no.
     """
     spec = args.named_pair(name, target, draft)

@@ -46,6 +46,11 @@ def test_a_pulled_pair_answers_and_can_be_removed(
     generate = ["generate", *PAIR, "--prompt", "x"]
     run(*generate, "--max-tokens", 4, "--draft-length", 2)
     assert "--yes" in run("remove", *PAIR, code=2).err
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", terminal := io.StringIO("n\n"))
+        terminal.isatty = lambda: True
+        asked = run("remove", *PAIR, code=1).err
+        assert "are freed, which other programs find in the Hub's cache too. [y/N]" in asked
     assert run.json("remove", *PAIR, "--yes")["freed_bytes"] > 0
     assert "mlx-spec pull --target org/target --draft org/draft" in run(*generate, code=2).err
 
