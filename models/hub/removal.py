@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.errors import MachineTrouble, NotInstalled
+from models.errors import MachineTrouble, ModelsError, NotInstalled
 from models.hub.incomplete import is_arriving, partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, all_pairs, find, package_of
+from models.pairs.folder import WEIGHTS, check_folder
 from models.pairs.installed import find_folder, installed, repository_folder, taken_mtp
 from models.pairs.own_pairs import forget_own
 from models.pairs.pair import PairSpec, Source
@@ -55,13 +56,13 @@ def remove(spec: PairSpec) -> Removal:
     hub = [source for source in plan.deleted if not source.is_local]
     if arriving := next((source for source in hub if is_arriving(source.repo)), None):
         raise MachineTrouble(f"{arriving} is being downloaded. Stop that download first, then remove it.")
-    folders = [(source, folder) for source in hub if (folder := find_folder(source))]
+    folders = {folder: source for source in hub for folder in _snapshots(source)}
     layers = taken_mtp(spec) if spec.draft in plan.deleted else None
     try:
         # File contents first: after a crash the rest is still found, and removed the next time.
         for file in sorted(_files_of(spec, plan.deleted), key=Path.is_symlink):
             file.unlink(missing_ok=True)
-        for source, folder in folders:
+        for folder, source in folders.items():
             _delete(repository_folder(source.repo), folder)
         if layers:
             shutil.rmtree(layers)
@@ -75,6 +76,26 @@ def remove(spec: PairSpec) -> Removal:
 
 def _own_names(spec: PairSpec) -> list[str]:
     return [pair.name for pair in all_pairs() if pair.own and pair.spec.sources == spec.sources]
+
+
+def _snapshots(source: Source) -> list[Path]:
+    """A Hub model's snapshot, after those of interrupted pulls that no branch names, because the Hub had
+    changed before the pull went on: they hold weights, but not all."""
+    folder = find_folder(source)
+    if folder is None:
+        return []
+    branches = [each for each in (folder.parents[1] / "refs").rglob("*") if each.is_file()]
+    named = {folder.name.encode(), *(branch.read_bytes().strip() for branch in branches)}
+    others = [each for each in folder.parent.iterdir() if each.name.encode() not in named]
+    return [*filter(_is_partial, others), folder]
+
+
+def _is_partial(snapshot: Path) -> bool:
+    try:
+        check_folder(snapshot)
+    except ModelsError:
+        return any(file for name in WEIGHTS for file in snapshot.glob(name))
+    return False
 
 
 def _delete(repository: Path, snapshot: Path) -> None:
@@ -98,7 +119,7 @@ def _files_of(spec: PairSpec, sources: Sequence[Source]) -> set[Path]:
 
 def _files_only_of(sources: Sequence[Source]) -> set[Path]:
     """Files of these Hub models that no other snapshot uses, and their partial files."""
-    folders = [folder for source in sources if (folder := find_folder(source))]
+    folders = [folder for source in sources for folder in _snapshots(source)]
     others = {other for folder in folders for other in folder.parent.iterdir()}.difference(folders)
     repositories = {folder.parents[1] for folder in folders}
     shared = (blob for blob in hub_cache().glob("*/blobs/*") if blob.parents[1] not in repositories)

@@ -14,7 +14,7 @@ from models.pairs.installed import find_folder, installed, repository_folder
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from models.paths import hub_cache
-from tests.models.tiny_models import files_of, make_model, make_tokenizer
+from tests.models.tiny_models import edit, files_of, make_model, make_tokenizer
 
 TARGET = PairSpec("tiny", Source("org/target"), None)
 
@@ -50,6 +50,29 @@ def test_a_pair_is_deleted_with_what_a_cancelled_pull_left_and_the_freed_bytes_a
 
     assert removal.freed_bytes == size + 5000 and removal.deleted == spec.sources and not removal.kept
     assert not installed(spec) and not repository_folder("org/target").exists()
+
+
+def test_weights_of_a_pull_that_went_on_at_a_newer_commit_are_deleted_and_a_whole_revision_stays(
+    home: Path,
+) -> None:
+    revisions = ("c" * 40, None)
+    old, new = (PairSpec("tiny", Source("org/target", revision), None) for revision in revisions)
+    place(old.target, "c" * 40, home / "c")
+    size = place(new.target, "a" * 40, home / "a")
+    cut_off = repository_folder("org/target") / "snapshots" / ("b" * 40)
+    cut_off.mkdir()
+    for name, blob in (("config.json", "aaaaaaaa-config.json"), ("model-1.safetensors", "shard")):
+        (cut_off / name).symlink_to(cut_off.parents[1] / "blobs" / blob)
+    (cut_off / "model-1.safetensors").resolve().write_bytes(b"x" * 5000)
+    edit(
+        cut_off / "model.safetensors.index.json",
+        weight_map={"a": "model-1.safetensors", "b": "model-2.safetensors"},
+    )
+
+    size += 5000 + (cut_off / "model.safetensors.index.json").stat().st_size
+    assert removable_bytes(new) == remove(new).freed_bytes == size
+    assert not cut_off.exists() and not find_folder(new.target) and installed(old)
+    assert {file.name[0] for file in (cut_off.parents[1] / "blobs").iterdir()} == {"c"}
 
 
 def test_a_model_that_another_program_is_pulling_is_not_deleted(home: Path) -> None:
