@@ -75,6 +75,12 @@ def test_weights_of_a_pull_that_went_on_at_a_newer_commit_are_deleted_and_a_whol
     assert {file.name[0] for file in (cut_off.parents[1] / "blobs").iterdir()} == {"c"}
 
 
+def test_one_snapshot_under_two_names_is_deleted_once(home: Path) -> None:
+    size = place(TARGET.target, "a" * 40, home / "a")
+    assert remove(PairSpec("tiny", TARGET.target, Source("org/target", "a" * 40))).freed_bytes == size
+    assert not repository_folder("org/target").exists()
+
+
 def test_a_model_that_another_program_is_pulling_is_not_deleted(home: Path) -> None:
     place(TARGET.target, "a" * 40, home / "a")
     part = partial_file("org/target", "f" * 64)
