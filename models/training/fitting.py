@@ -196,7 +196,7 @@ class Fitting(Work):
                 done += len(found.tokens)
                 left = min(pace.left(done, self._wanted), max(0.0, self._seconds_left(WRITING)))
                 report(Step("Texts", done, self._wanted, self._kind.unit, left))
-                if self._seconds_left(WRITING) <= 0:
+                if done >= self._wanted or self._seconds_left(WRITING) <= 0:
                     break
             if not studies:
                 return

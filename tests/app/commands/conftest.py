@@ -14,7 +14,7 @@ from models.training import fitting
 def small_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few short texts, the same in every run, two in a file; one epoch with a step for each file."""
     monkeypatch.setattr("models.training.fitting.time.time_ns", count(1).__next__)
-    monkeypatch.setattr("models.training.fitting.TOKENS", 150)
+    monkeypatch.setattr("models.training.fitting.TOKENS", 170)
     monkeypatch.setattr("models.training.fitting.PROBE", 32)
     monkeypatch.setattr(fitting, "TEXTS", 2)
     monkeypatch.setattr(fitting, "EPOCHS", 1)

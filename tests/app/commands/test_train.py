@@ -115,8 +115,8 @@ def test_ctrl_c_ends_a_training_before_its_first_text_is_written(
     ("kind", "said"),
     [
         ("eagle --tokens 50000", ("for 50,000 tokens of text", "on disk")),
-        ("model", ("for 150 tokens of text", "on disk")),
-        ("characters --layers 1 --width 64", ("for 150 characters of text", "on disk")),
+        ("model", ("for 170 tokens of text", "on disk")),
+        ("characters --layers 1 --width 64", ("for 170 characters of text", "on disk")),
         ("layer_skip", ("here and now", "each, at most 3\n")),
     ],
 )
@@ -217,6 +217,15 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
     assert not list(unfinished(tiny_pair, "eagle").iterdir())
     monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read texts is enough
     assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
+
+
+def test_no_text_is_read_after_the_last_that_was_asked_for(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    monkeypatch.setattr(fitting, "TEXTS", 20)
+    run("train", tiny_pair.target)
+    config = json.loads((drafter_of(tiny_pair) / "config.json").read_text())
+    assert config["mlx_spec"]["tokens"] == 180, "texts of 30 tokens, and 170 are wanted"
 
 
 def test_given_texts_are_learnt_from_first_and_none_twice_after_a_stop(
