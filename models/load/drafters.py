@@ -33,7 +33,7 @@ from models.load.mtp import mtp_head
 from models.load.peagle import peagle_head
 from models.load.translation import Translation
 from models.pairs.drafter_kinds import DRAFT_MODELS, DSPARK, LAYER_SKIP, MODEL, PARD
-from models.pairs.folder import by_kind, drafter_source
+from models.pairs.folder import by_kind
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import PairSpec
 from models.size_text import size_text
@@ -103,14 +103,12 @@ def load_drafters(
         ModelsError: a drafter named in the pair does not fit, or cannot be read; or bits without a head.
     """
     named = {kind: Path(source.repo) for kind, source in by_kind(spec.drafters).items()}
-    own, notes = own_drafters(spec.target)
+    own, notes = own_drafters(spec.target, [*spec.drafters, *spec.sources])
     if spec.drafter_bits and not {*named, *own}.difference(DRAFT_MODELS, [LAYER_SKIP]):
         raise BadChoice(f"--drafter-bits {spec.drafter_bits} needs a head, and {spec.name} has none.")
     config = with_bits(config, spec.drafter_bits)
     drafters = [load_drafter(folder, kind, target, config) for kind, folder in named.items()]
     for kind, folder in own.items():
-        if spec.draft == drafter_source(str(folder)):
-            continue  # it was named as the pair's draft
         if kind in DRAFT_MODELS and spec.draft is not None:
             # On a Mac it lies in "Application Support".
             place = quote(str(folder))

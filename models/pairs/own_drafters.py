@@ -1,14 +1,16 @@
 """A target's own drafters, loaded without being named: shipped with the program, or trained here."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from zlib import crc32
 
 from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.pairs.catalogue import all_pairs
-from models.pairs.folder import check_drafter, read_config
+from models.pairs.folder import check_drafter, drafter_source, read_config
 from models.pairs.pair import Source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 
@@ -27,21 +29,33 @@ def target_name(target: Source) -> str:
     return target.short_name if name == str(target) else name
 
 
-def own_drafters(target: Source) -> tuple[dict[str, Path], list[str]]:
+def own_drafters(target: Source, named: Collection[Source] = ()) -> tuple[dict[str, Path], list[str]]:
     """Folders by kind of drafter, the user's replacing shipped ones; and why others are left out. Models that
-    read characters are not included: they draft only when named.
+    read characters are not included: they draft only when named. Nor are drafters of another target of this
+    name, whose folder is there too.
 
     `mlx_spec.target` in a folder's config.json names the target it was made for: its `target_name`,
     repository or folder. Without it, the folder's place decides.
+
+    Args:
+        named: folders that are used anyway, and so neither found nor left out.
     """
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
+        if drafter_source(str(folder)) in named:
+            continue
         try:
             kind = check_drafter(folder)
+            if facts_of(folder).get("reads") == CHARACTERS:
+                continue
             if other := other_target(folder, target):
-                raise BadChoice(f"it was made for {other}.")
-            if facts_of(folder).get("reads") != CHARACTERS:
-                found[kind] = folder
+                if os.path.exists(other):
+                    continue
+                raise BadChoice(
+                    f"it was made for {other}. If this is the same model, use it with: "
+                    f"--drafter {quote(str(folder))}"
+                )
+            found[kind] = folder
         except (ModelsError, OSError) as error:
             trouble.append(f"The drafter in {folder} is left out: {error}")
     return found, trouble

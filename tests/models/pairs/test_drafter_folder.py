@@ -8,12 +8,12 @@ import pytest
 
 from models.errors import BadChoice, BadSource, BrokenFiles
 from models.pairs.folder import check_drafter
-from models.pairs.own_drafters import own_drafters, target_name
+from models.pairs.own_drafters import CHARACTERS, own_drafters, target_name
 from models.pairs.pair import Source
 from models.pairs.resolve import resolve
 from models.paths import own_drafters_folder
 from tests.models.drafter_folders import EAGLE, LAYER_SKIP, MEDUSA, make_drafter
-from tests.models.tiny_models import make_model, make_pair
+from tests.models.tiny_models import edit, make_model, make_pair, make_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,19 @@ def test_own_drafters_that_are_broken_or_of_another_target_are_left_out_and_told
     found, trouble = own_drafters(target)
     assert found == {"layer_skip": skip} and len(trouble) == 3
     assert "eagle is left out: it was made for /another/my." in trouble[0]
+    assert trouble[0].endswith(f"use it with: --drafter {mine / 'eagle'}")
     assert "medusa is left out" in trouble[1] and "holds no model*.safetensors" in trouble[1]
+
+
+def test_of_drafters_of_another_folder_nothing_is_told_if_that_is_there_too_or_they_are_named(
+    home: Path,
+) -> None:
+    target, other = (Source(str(make_model(home / place / "my"))) for place in "ab")
+    its = make_drafter(own_drafters_folder() / "my" / "eagle", EAGLE, target=other.repo)
+    assert own_drafters(target) == ({}, []) and own_drafters(other) == ({"eagle": its}, [])
+    (home / "b").rename(home / "c")
+    reads = {"target": other.repo, "reads": CHARACTERS}
+    make_tokenizer(characters := make_model(own_drafters_folder() / "my" / "characters"))
+    edit(characters / "config.json", mlx_spec=reads)
+    assert len(own_drafters(target)[1]) == 1
+    assert own_drafters(target, [Source(str(its))]) == ({}, [])
