@@ -98,7 +98,7 @@ class Fitting(Work):
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:
-        """What is left, from the time of each step on one small text. BadChoice as `run`."""
+        """What is left, from the time of each step on one small text. Refuses what `run` would refuse."""
         self._check_files()
         if not self._request.texts:
             self._shop.own_texts(seed=0)
@@ -115,6 +115,8 @@ class Fitting(Work):
         left = max(0, self._to_learn + missing * EPOCHS - fit.progress.tokens)
         learning = left * seconds(lambda: fit.learn(batch)) / count
         disk = int(missing * studied.bytes_per_token)
+        if missing:
+            self._check_disk(disk)
         given = max(done * PROBE / count, sum(map(len, self._given)) / len(USUAL) * len(usual))
         writing = max(0.0, tokens * PROBE / count - given) * self._shop.writing(own_text.ROWS)
         limited = f"ends it after {time_text(self._limit)}" if self._limit < math.inf else "sets a time limit"
@@ -190,8 +192,7 @@ class Fitting(Work):
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
                 found = self._studied(tapped, text)
-                if self._limit == math.inf:
-                    self._check_disk((self._wanted - done) * found.bytes_per_token)
+                self._check_disk((self._wanted - done) * found.bytes_per_token)
                 studies.append(found)
                 done += len(found.tokens)
                 left = min(pace.left(done, self._wanted), max(0.0, self._seconds_left(WRITING)))
@@ -204,9 +205,9 @@ class Fitting(Work):
             study.write(self._shop.unfinished / f"texts-{number:05d}.safetensors", studies)
 
     def _check_disk(self, missing: float) -> None:
-        """MachineTrouble if the disk has no room for this many bytes more."""
+        """MachineTrouble if the disk has no room for this many bytes more; a time limit may end it before."""
         free, wanted = free_disk(self._shop.unfinished), int(missing) + DISK_MARGIN
-        if wanted > free:
+        if wanted > free and self._limit == math.inf:
             raise MachineTrouble(
                 f"The training data takes {size_text(int(missing))} more, and {size_text(free)} are free at "
                 f"{self._shop.unfinished}. Free {size_text(wanted - free)}, or give fewer --tokens."

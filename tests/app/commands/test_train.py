@@ -213,10 +213,13 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
         patch.setattr(mx, "save_safetensors", full)
         assert "The disk is full" in run(*train, code=3).err
     monkeypatch.setattr(fitting, "free_disk", lambda folder: 500_000_000)
-    assert "The training data takes " in run(*train, code=3).err
+    for more in ([], ["--dry-run"]):
+        assert "The training data takes " in run(*train, *more, code=3).err
+    run(*train, "--dry-run", "--hours", 1)
     assert not list(unfinished(tiny_pair, "eagle").iterdir())
     monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read texts is enough
     assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
+    run(*train, "--dry-run")  # nothing is left to write
 
 
 def test_no_text_is_read_after_the_last_that_was_asked_for(
