@@ -47,6 +47,7 @@ PASSAGE = 320
 PROBE = 256
 """Tokens of the text that `estimate` times the target on."""
 _DELETE = "Delete it, and the same command goes on without it."
+_TOO_SHORT = "No text is long enough to learn from. Name longer ones with --texts."
 
 
 class Fitting(Work):
@@ -100,9 +101,9 @@ class Fitting(Work):
     def estimate(self) -> str:
         """What is left, from the time of each step on one small text. Refuses what `run` would refuse."""
         self._check_files()
-        if not self._request.texts:
-            self._shop.own_texts(seed=0)
-        target, kind, tokens, done = self._shop.target, self._kind, self._wanted, self._tokens_read
+        target, kind, done = self._shop.target, self._kind, self._tokens_read
+        if not (tokens := self._to_read(done)):
+            raise BadChoice(_TOO_SHORT)
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)
@@ -118,7 +119,8 @@ class Fitting(Work):
         if missing:
             self._check_disk(disk)
         given = max(done * PROBE / count, sum(map(len, self._given)) / len(USUAL) * len(usual))
-        writing = max(0.0, tokens * PROBE / count - given) * self._shop.writing(own_text.ROWS)
+        to_write = max(0.0, tokens * PROBE / count - given) if missing and self._writes else 0.0
+        writing = to_write * self._shop.writing(own_text.ROWS)
         limited = f"ends it after {time_text(self._limit)}" if self._limit < math.inf else "sets a time limit"
         return (
             f"About {time_text(writing + reading + learning)} on this machine as it is now, for "
@@ -151,7 +153,7 @@ class Fitting(Work):
         self._check_files()
         self._read(report)
         if not self._tokens_read:
-            raise BadChoice("No text is long enough to learn from. Name longer ones with --texts.")
+            raise BadChoice(_TOO_SHORT)
         learner = self._kind.learner(self._vocabulary())
         fit = Fit(learner, self._files, self._to_learn, self._state)
         pace, looked, wanted = Pace(fit.progress.tokens), fit.progress.files, fit.tokens
@@ -185,19 +187,20 @@ class Fitting(Work):
         """Run the target on texts and store the results, until there are enough."""
         self._shop.unfinished.mkdir(parents=True, exist_ok=True)
         done = self._tokens_read
+        wanted = self._to_read(done)
         pace = Pace(done)
         tapped = Model(self._shop.target, taps=self._kind.taps)
         texts = self._texts()
-        while done < self._wanted and self._seconds_left(WRITING) > 0:
+        while done < wanted and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
                 found = self._studied(tapped, text)
-                self._check_disk((self._wanted - done) * found.bytes_per_token)
+                self._check_disk((wanted - done) * found.bytes_per_token)
                 studies.append(found)
                 done += len(found.tokens)
-                left = min(pace.left(done, self._wanted), max(0.0, self._seconds_left(WRITING)))
-                report(Step("Texts", done, self._wanted, self._kind.unit, left))
-                if done >= self._wanted or self._seconds_left(WRITING) <= 0:
+                left = min(pace.left(done, wanted), max(0.0, self._seconds_left(WRITING)))
+                report(Step("Texts", done, wanted, self._kind.unit, left))
+                if done >= wanted or self._seconds_left(WRITING) <= 0:
                     break
             if not studies:
                 return
@@ -242,23 +245,48 @@ class Fitting(Work):
         """Seconds left of this share of the time limit."""
         return share * self._limit + self._begun - time.monotonic()
 
+    @property
+    def _writes(self) -> bool:
+        """Whether the target writes texts; BadChoice if it cannot, and none is given."""
+        try:
+            self._shop.own_texts(seed=0)
+        except BadChoice:
+            if not self._given:
+                raise
+            return False
+        return True
+
+    def _to_read(self, done: int) -> int:
+        """Tokens of text in all: fewer than wanted if the target writes none, and fewer are given."""
+        if done >= self._wanted or self._writes:
+            return self._wanted
+        read = self._read_before
+        for part in self._parts(self._tokenized()):
+            if (tokens := self._kind.read_as(part)) not in read:
+                done += len(tokens)
+            if done >= self._wanted:
+                return self._wanted
+        return done
+
+    @property
+    def _read_before(self) -> set[tuple[int, ...]]:
+        files = self._files
+        return {tuple(text.tokens.tolist()) for file in files for text in study.read(file)}  # type: ignore[arg-type]
+
+    def _tokenized(self) -> Iterator[Text]:
+        """The user's texts, each when its turn comes: there may be far more than are wanted."""
+        encode = self._shop.tokenizer.encode
+        return (Text(list(encode(each, add_special_tokens=False))) for each in self._given)
+
     def _texts(self) -> Iterator[Text]:
-        """The training texts: the user's, then chats that the target writes; BadChoice if it cannot, and none
-        is given."""
-        read = {tuple(text.tokens.tolist()) for file in self._files for text in study.read(file)}  # type: ignore[arg-type]
-        passages: list[Sequence[int]] = []
-        for each in self._given:  # tokenized when its turn comes: there may be far more than are wanted
-            text = Text(list(self._shop.tokenizer.encode(each, add_special_tokens=False)))
+        """The training texts: the user's, then chats that the target writes, if it can."""
+        read, passages = self._read_before, list[Sequence[int]]()
+        for text in self._tokenized():
             passages += [text.tokens[i : i + PASSAGE] for i in range(0, len(text.tokens), PASSAGE)]
             yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)
-        try:
+        if self._writes:
             # A new seed each time, so that a resumed job gets no text twice.
-            chats = self._shop.own_texts(seed=time.time_ns(), passages=passages)
-        except BadChoice:
-            if passages:
-                return
-            raise
-        yield from self._parts(chats)
+            yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
         longest = self._kind.longest

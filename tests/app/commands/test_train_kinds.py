@@ -188,7 +188,7 @@ def test_targets_of_one_name_keep_their_drafters(tiny_pair: TinyPair, tmp_path: 
 
 @pytest.mark.usefixtures("quick_training")
 def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
-    tiny_pair: TinyPair, tmp_path: Path, run: Cli
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = tiny_pair.target / "tokenizer_config.json"
     train = ["train", str(tiny_pair.target)]
@@ -199,11 +199,17 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     text.write_text("abc")
     without = "no chat template, so it cannot write chats. Give it --texts FOLDER, which all kinds but layer_"
     assert without in run(*train, code=2).err
-    assert "No text is long enough to learn from." in run(*train, "--texts", text, code=2).err
+    for more in ([], ["--dry-run"]):
+        assert "No text is long enough to learn from." in run(*train, "--texts", text, *more, code=2).err
     text.write_text("abc abd " * 10)
+    expected = run(*train, "--texts", text, "--dry-run").out
     run(*train, "--texts", text)
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
-    assert 16 <= config["mlx_spec"]["tokens"] <= 80
+    assert 16 <= (learnt := config["mlx_spec"]["tokens"]) <= 80
+    assert f"for {learnt} tokens of text" in expected and "target writes the rest 0 s" in expected
+    assert "is computed  0 s, 0 B" in run(*train, "--texts", text, "--dry-run").out, "nothing is left"
+    monkeypatch.setattr("models.training.fitting.TOKENS", learnt)
+    run(*train)  # enough is read
 
 
 def fails(target: object) -> int:
