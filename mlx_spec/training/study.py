@@ -71,6 +71,7 @@ def write(path: Path, studies: Sequence[Study]) -> None:
 def save_whole(path: Path, arrays: dict[str, mx.array], notes: dict[str, str] | None = None) -> None:
     """Write a safetensors file whole or not at all, also if the power fails."""
     unfinished = path.with_suffix(".part.safetensors")
+    unfinished.touch()  # its error says why nothing can be written, which MLX's does not
     mx.save_safetensors(str(unfinished), arrays, notes)
     with unfinished.open("rb") as file:
         os.fsync(file.fileno())

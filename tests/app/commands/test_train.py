@@ -1,6 +1,7 @@
 """`train`: from a target to a drafter that every command uses."""
 
 import json
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -216,10 +217,24 @@ def test_a_disk_without_room_for_the_data_is_told_before_it_is_full_and_a_full_o
     for more in ([], ["--dry-run"]):
         assert "The training data takes " in run(*train, *more, code=3).err
     run(*train, "--dry-run", "--hours", 1)
-    assert not list(unfinished(tiny_pair, "eagle").iterdir())
+    assert not list(unfinished(tiny_pair, "eagle").glob("texts-?????.safetensors"))
     monkeypatch.setattr(fitting, "EPOCHS", 0)  # to read texts is enough
     assert main([*train, "--hours", "1"]) == 0, "how much it will write is not known"
     run(*train, "--dry-run")  # nothing is left to write
+
+
+def test_a_folder_that_is_deleted_during_the_training_is_named(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    honest = fitting.study.write
+
+    def write(path: Path, studies: list) -> None:
+        shutil.rmtree(path.parent)
+        honest(path, studies)
+
+    monkeypatch.setattr(fitting.study, "write", write)
+    err = run("train", tiny_pair.target, code=3).err
+    assert "The system reports: [Errno 2] No such file or directory: " in err and "texts-00000" in err
 
 
 def test_no_text_is_read_after_the_last_that_was_asked_for(
