@@ -119,6 +119,9 @@ def test_a_target_s_own_drafters_take_part_and_a_named_one_takes_the_place_of_it
     eagle = next(each for each in loaded.engine.drafters if isinstance(each, Repeating))
     assert eagle.folder == named and names(loaded)[-2:] == ["eagle", "medusa"]
     assert "medusa" not in names(load(resolve(target=str(pair[1]), draft="none")))
+    moved = make_drafter(mine / "eagle", EAGLE, target="/was/here")
+    assert "it was made for /was/here." in load(spec_of(pair[0], named)).notes[0]
+    assert not load(spec_of(pair[0], moved)).notes, "it drafts: it was named"
 
 
 def test_an_own_draft_model_drafts_where_the_pair_has_none(
