@@ -68,10 +68,15 @@ class Comparison:
         return f"{low:.2f} to {high:.2f} over {self.repeats} repeats" if self.repeats > 1 else "one run each"
 
     @property
+    def ratio_cell(self) -> str:
+        """The ratio in a table; none where no speed was measured."""
+        return f"{self.ratio:.2f}x" if self.plain_tps else "-"
+
+    @property
     def spread_cell(self) -> str:
         """The spread in a table; one run has none."""
         low, high = self.ratio_spread
-        return f"{low:.2f}-{high:.2f}" if self.repeats > 1 else "-"
+        return f"{low:.2f}-{high:.2f}" if self.plain_tps and self.repeats > 1 else "-"
 
     @property
     def verdict(self) -> str:

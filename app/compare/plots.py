@@ -82,11 +82,10 @@ def _draw_bars(axes: "Axes", groups: list[tuple[str, Comparison]]) -> None:
         labels = (None, None) if place else ("plain", "drafted")
         axes.barh(place - 0.19, c.plain_tps, 0.34, color=GREY, label=labels[0])
         axes.barh(place + 0.19, c.drafted_tps, 0.34, color=GREEN, label=labels[1])
-        end, (low, high) = (max(c.plain_tps, c.drafted_tps), place), c.ratio_spread
-        color, ratio = RED if c.ratio < 1 else "0.15", f" {c.ratio:.2f}x"
-        axes.annotate(ratio, end, va="center", fontsize=11, fontweight="bold", color=color)
+        end, color = (max(c.plain_tps, c.drafted_tps), place), RED if c.ratio < 1 else "0.15"
+        axes.annotate(f" {c.ratio_cell}", end, va="center", fontsize=11, fontweight="bold", color=color)
         look = {"textcoords": "offset points", "va": "center", "fontsize": 8, "color": "0.45"}
-        axes.annotate(f"{low:.2f} to {high:.2f}", end, (52, 0), **look)
+        axes.annotate(c.spread_cell if c.spread_cell != "-" else "", end, (52, 0), **look)
     axes.set_yticks(range(len(groups)), [one_line(name) for name, _ in groups], parse_math=False)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     if len(groups) > 1:

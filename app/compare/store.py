@@ -48,6 +48,8 @@ def last_speeds() -> dict[str, str]:
         if name in found or not record.drafting or "://" in str(target):
             continue
         best = max(record.drafting, key=record.speed)
+        if not record.speed(best):  # no answer had a second token
+            continue
         plain = record.speed(plain_of(record.settings, best))
         found[name] = (
             f"{rate_text(plain)} tok/s plain, {rate_text(record.speed(best))} with "

@@ -31,10 +31,12 @@ def _full_table(record: Record, setting: int) -> Table:
     for name, c in [*record.categories(setting).items(), ("all", whole)]:
         if c is whole:
             grid.add_section()
-        speeds = f"{c.plain_tps:.1f}", f"{c.drafted_tps:.1f}", f"{c.ratio:.2f}x", c.spread_cell
         grid.add_row(
             one_line(name),
-            *(speeds if c.plain_tps else "----"),
+            _speed_cell(c.plain_tps),
+            _speed_cell(c.drafted_tps),
+            c.ratio_cell,
+            c.spread_cell,
             f"{c.accepted_per_round:.2f}",
             f"{c.acceptance_rate:.0%}",
             f"{c.plain_time_to_first_token * 1000:.0f}/{c.drafted_time_to_first_token * 1000:.0f}",
@@ -48,10 +50,10 @@ def settings_table(record: Record, *, narrow: bool = False) -> Table:
     heads = ["setting", "tok/s", "ratio", "spread", "acc./round", "same text"]
     table = _table(*heads[: 3 if narrow else None])
     for place, setting in enumerate(record.settings):
-        cells: list[str | Text] = [Text(setting.label), f"{record.speed(place):.1f}"]
+        cells: list[str | Text] = [Text(setting.label), _speed_cell(record.speed(place))]
         if setting.drafts:
             one = record.comparison(place)
-            cells.append(Text(f"{one.ratio:.2f}x", "bold" if one.won else "reverse" if one.lost else ""))
+            cells.append(Text(one.ratio_cell, "bold" if one.won else "reverse" if one.lost else ""))
             cells += [one.spread_cell, f"{one.accepted_per_round:.2f}", f"{one.same_text}/{one.prompts}"]
         table.add_row(*cells[: len(table.columns)])
     return table
@@ -63,7 +65,7 @@ def category_table(record: Record, *, narrow: bool = False) -> Table:
     names = list(next(iter(categories.values())))
     table = _table("ratio", *([""] if narrow else [one_line(name) for name in names]))
     for place, by in categories.items():
-        label, ratios = Text(record.settings[place].label), [f"{by[name].ratio:.2f}" for name in names]
+        label, ratios = Text(record.settings[place].label), [by[name].ratio_cell for name in names]
         if not narrow:
             table.add_row(label, *ratios)
             continue
@@ -71,6 +73,10 @@ def category_table(record: Record, *, narrow: bool = False) -> Table:
         for name, ratio in zip(names, ratios, strict=True):
             table.add_row(Text(f"  {one_line(name)}", "not bold"), ratio)
     return table
+
+
+def _speed_cell(tokens_per_second: float) -> str:
+    return f"{tokens_per_second:.1f}" if tokens_per_second else "-"
 
 
 def _table(*heads: str) -> Table:

@@ -70,8 +70,9 @@ def sentence(record: Record) -> str:
         ((place, one),) = comparisons.items()
         speeds = f"{rate_text(one.plain_tps)} tok/s without, {rate_text(one.drafted_tps)} with: "
         return f"{speeds if one.plain_tps else ''}{one.verdict}; {sameness(record, place)}.{broken_off}"
-    best = max(comparisons, key=lambda place: comparisons[place].ratio)
-    worst = min(comparisons, key=lambda place: comparisons[place].ratio)
+    timed = [place for place, one in comparisons.items() if one.plain_tps] or list(comparisons)
+    best = max(timed, key=lambda place: comparisons[place].ratio)
+    worst = min(timed, key=lambda place: comparisons[place].ratio)
     texts = sum(comparison.same_text for comparison in comparisons.values())
     whole = len(comparisons) * len(record.prompts)
     same = "all texts are identical" if texts == whole else f"{texts} of {whole} texts are identical"

@@ -85,10 +85,10 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 
 def _row(record: Record) -> Content:
-    best = max(record.comparison(place).ratio for place in record.drafting)
+    best = max(map(record.comparison, record.drafting), key=lambda one: one.ratio)
     return Content.assemble(
         (f"{record.when}  ", "$text-muted"),
-        (f"{best:.2f}x  ", "bold"),
+        (f"{best.ratio_cell}  ", "bold"),
         f"{one_line(str(record.facts['pair']['name']))}  ",
         ("broken off  " if record.broken_off else "", "italic"),
         _what(record),

@@ -118,8 +118,9 @@ class Race(Horizontal):
         self.add_class("-decided")
         won = one.won and one.same_text == one.prompts
         style = GOOD if won else BAD
-        self._ratio.update(f"{one.ratio:.2f}x")
+        self._ratio.update(one.ratio_cell)
         self._ratio.set_class(won, "-won")
-        headline = (f"{one.ratio:.2f}x{'' if one.won else ':'} {gain}", f"bold {style}")
+        ratio = f"{one.ratio_cell}{'' if one.won else ':'} " if one.plain_tps else ""
+        headline = (f"{ratio}{gain}", f"bold {style}")
         self._words.update(Content.assemble(which, headline, "\n", (sure, "$text-muted")))
         self.bars.show(one.plain_tps, one.drafted_tps, style)

@@ -169,6 +169,7 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
     assert "predicted for an M4 Pro: plain" in page
     for line in ("## builtin", "- before: taken", "- after: taken"):
         assert f"\n{line}" in page
+    assert re.search(r"\n\| all \|[^(]* 2 of 2 \|", page), "one run each has no range"
     assert re.search(r"\n\| lookup, x plain \| \d+\.\d\d \|", page)
     assert str(json_file) in printed.err and str(card_file) in printed.err
 
