@@ -11,6 +11,7 @@ from app.chat.pair_facts import NO_FILES, NOT_VERIFIED, drafter_row
 from app.commands import arguments as args
 from app.shell.errors import BadInput
 from app.shell.expected_speed import ASK, SOURCE, as_json, chosen_chip, lines, why_none, with_range
+from app.shell.number_text import rate_text
 from app.shell.output import data, json_data
 from app.shell.printable import one_line
 from app.shell.tables import plain_table, print_table
@@ -172,8 +173,8 @@ def _print(facts: list[dict[str, Any]], chip: Chip | None) -> None:
         if chip:
             plain, drafted = "", ""
             if expected := pair["expected"]:
-                plain = f"{expected['plain']:.0f}"
-                drafted = f"{expected['drafted']:.0f}" if expected["length"] is not None else ""
+                plain = rate_text(expected["plain"])
+                drafted = rate_text(expected["drafted"]) if expected["length"] is not None else ""
             cells[4:4] = [plain, drafted]
         grid.add_row(name if pair["verified"] else f"{name} *", *cells)
     print_table(grid)

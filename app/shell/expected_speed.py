@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from app.shell.number_text import rate_text
 from models.pairs.catalogue import Pair
 from models.speed import machine
 from models.speed.chips import Chip, find_chip
@@ -36,7 +37,8 @@ def lines(pair: Pair, expected: Expectation) -> Iterator[str]:
         text = "" if known.category == "not said" else f"{known.category}: "
         length = f"{known.length} drafted per round" if known.length else "no gain from drafting is predicted"
         yield (
-            f"  {text}{known.drafted:.0f} where {known.acceptance:.0%} is accepted, {length} ({known.source})"
+            f"  {text}{rate_text(known.drafted)} where {known.acceptance:.0%} is accepted, {length} "
+            f"({known.source})"
         )
 
 
@@ -58,4 +60,4 @@ def as_json(pair: Pair, chip: Chip | None) -> dict[str, Any] | None:
 
 def with_range(speed: float, within: tuple[float, float], unit: str = "") -> str:
     """`70 (60 to 80)`, or `70 tok/s (60 to 80)`."""
-    return " ".join(filter(None, [f"{speed:.0f}", unit, f"({within[0]:.0f} to {within[1]:.0f})"]))
+    return " ".join(filter(None, [rate_text(speed), unit, f"({' to '.join(map(rate_text, within))})"]))

@@ -8,6 +8,7 @@ from textual.widgets.option_list import Option
 
 from app.chat.pair_facts import Facts
 from app.shell.expected_speed import SOURCE, why_none, with_range
+from app.shell.number_text import rate_text
 from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.screens.opened import OpenedScreen
@@ -129,7 +130,7 @@ def _row(facts: Facts, *, narrow: bool) -> Content:
         drafted = with_range(expected.drafted, expected.drafted_range)
         plain = with_range(expected.plain, expected.plain_range)
         long = f"about {drafted} tok/s drafted, {plain} plain" if pair.draft else f"about {plain} tok/s plain"
-        speed = f"{expected.drafted:.0f} tok/s" if narrow else long
+        speed = f"{rate_text(expected.drafted)} tok/s" if narrow else long
     size = "here already" if facts.installed else size_text(pair.download_bytes)
     line = Content.assemble((one_line(pair.name), "bold"), f"  {size}  {speed}".rstrip())
     return line if narrow else line + Content.styled(f"\n  {one_line(pair.good_for)}", "$text-muted")

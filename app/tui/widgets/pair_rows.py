@@ -7,7 +7,7 @@ from textual.content import Content
 
 from app.chat.pair_facts import MADE_HERE, NO_FILES, Facts, details, drafter_row
 from app.chat.pull_queue import PullJob
-from app.shell.number_text import bar
+from app.shell.number_text import bar, rate_text
 from app.shell.printable import one_line
 from app.tui.widgets.item_list import column
 from models.pairs.folder import MODEL
@@ -105,5 +105,5 @@ def _speeds(facts: Facts) -> str:
         return "unknown"
     heads = [one.speed for one in facts.drafters if one.speed and one.here and one.kind != MODEL]
     if expected.length is None and not heads:
-        return f"{expected.plain:.0f}"
-    return f"{expected.plain:.0f} → {max(expected.drafted, *heads, 0):.0f}"
+        return rate_text(expected.plain)
+    return f"{rate_text(expected.plain)} → {rate_text(max(expected.drafted, *heads, 0))}"

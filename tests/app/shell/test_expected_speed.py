@@ -40,6 +40,11 @@ def test_a_chip_can_be_named_and_the_numbers_are_called_predicted(run: Cli) -> N
     assert "Known: M1," in run("pairs show builtin --chip M9", code=2).err
 
 
+def test_a_predicted_speed_below_ten_has_a_decimal(run: Cli) -> None:
+    assert re.search(r"plain \d\.\d tokens/s \(\d\.\d to \d\.\d\)", run("pairs show qwen3-32b --chip M1").out)
+    assert re.search(r"\n qwen3-32b .* \d\.\d +\d\.\d +Apache", run("pairs --chip M1").out)
+
+
 def test_the_pairs_are_a_table_with_a_row_each_on_a_terminal_of_80_columns(
     monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
