@@ -12,7 +12,7 @@ from app.commands import arguments as args
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.expected_speed import as_json
-from app.shell.machine import device_name, versions
+from app.shell.machine import circumstances
 from app.shell.named_file import write_text
 from app.shell.output import Progress, data, talk
 from app.shell.printable import json_text, printable
@@ -74,7 +74,7 @@ def _measure(quick: bool) -> dict[str, Any]:
     seconds, after = time.perf_counter() - begun, conditions()
     runtime.prepare()
     short = [f"{result.name} {result.state}" for result in results if result.state != "complete"]
-    chip = machine.this_chip()
+    chip, about = machine.this_chip(), circumstances()
     return without_names(
         {
             "kind": "mlx-spec report",
@@ -82,8 +82,8 @@ def _measure(quick: bool) -> dict[str, Any]:
             "why_partial": ", ".join(short),
             "quick": quick,
             "seconds": seconds,
-            "machine": {**system(), "device": device_name(), "blas": runtime.blas()},
-            "versions": versions(),
+            "versions": about.pop("versions"),
+            "machine": {**system(), **about},
             "before": before,
             "after": after,
             "pairs": [{**asdict(one), "expected": as_json(find(one.name), chip)} for one in results],

@@ -67,6 +67,7 @@ class ComparisonInProgress:
             "options": shared_options(self.plan.options),
             "versions": dict(info.versions) if info else {},
             "blas": info.blas if info else "",
+            "compiled": info.compiled if info else None,
         }
         return self.collector.record(facts, self.broken_off)
 

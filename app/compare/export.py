@@ -83,6 +83,8 @@ def _csv_line(record: Record, m: Measured) -> dict[str, Any]:
         "target": facts["pair"]["target"],
         "draft": facts["pair"]["draft"],
         "device": facts["device"],
+        "blas": facts.get("blas", ""),
+        "compiled": facts.get("compiled", ""),
         **{f"version_{name}": version for name, version in facts.get("versions", {}).items()},
         **{f"option_{name}": value for name, value in facts["options"].items()},
         "broken_off": record.broken_off,

@@ -26,6 +26,8 @@ class PairInfo:
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     blas: str = ""
+    compiled: bool = False
+    """Whether passes are compiled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
 from app.engine.tokenizing import Tokenizing
 from app.engine.turn import Turn
-from app.shell.machine import device_name, versions
-from app.shell.runtime import blas
+from app.shell.machine import circumstances
 from mlx_spec.errors import ContextFull
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.types import Options, Round
@@ -71,13 +70,11 @@ class Session:
         return PairInfo(
             name=self._pair.spec.name,
             context_limit=self._pair.context_limit,
-            device=device_name(),
             memory_bytes=self._pair.memory_bytes,
             drafters=tuple(self._pair.engine.drafter_names),
             batches=self._pair.engine.batches,
             notes=self._pair.notes,
-            versions=versions(),
-            blas=blas(),
+            **circumstances(),
         )
 
     def answer(

@@ -21,7 +21,9 @@ def versions() -> dict[str, str]:
 
 def circumstances() -> dict[str, Any]:
     """What a measurement depends on besides models and options. Needs `runtime.prepare`."""
-    return {"device": device_name(), "blas": blas(), "versions": versions()}
+    from mlx_spec.target.model import COMPILES
+
+    return {"device": device_name(), "blas": blas(), "compiled": COMPILES, "versions": versions()}
 
 
 def device_name() -> str:

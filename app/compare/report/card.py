@@ -29,7 +29,8 @@ def _machine(report: dict[str, Any]) -> Iterator[str]:
     machine = report["machine"]
     system = f"{machine['system']}, {machine['architecture']}"
     yield f"- {system}, {machine['cores']} cores, {size_text(machine['memory_for_models_bytes'])} for models"
-    yield f"- MLX computes on {machine['device']}, BLAS {machine['blas']}"
+    compiled = "compiled" if machine["compiled"] else "not compiled"
+    yield f"- MLX computes on {machine['device']}, BLAS {machine['blas']}, passes {compiled}"
     yield "- " + ", ".join(f"{name} {number}" for name, number in report["versions"].items())
     yield f"- {'quick, ' if report['quick'] else ''}{report['seconds']:.0f} s"
     for when in ("before", "after"):

@@ -142,9 +142,11 @@ def test_texts_that_may_differ_are_not_listed_as_unexplained(
     assert "the texts differ, as they may" in printed and "NOT explained" not in printed
 
 
-def test_bench_reports_rows_categories_and_the_whole(
-    tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_reports_rows_categories_the_whole_and_whether_passes_were_compiled(
+    tiny_pair: TinyPair, three_prompts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("mlx_spec.target.model.COMPILES", True)
     table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
     files = ["--prompts", str(three_prompts), "--csv", str(table), "--plot", str(picture)]
     code = main([*"bench --max-tokens 6 --repeats 2 --json".split(), *tiny_pair.arguments, *files])
@@ -155,11 +157,14 @@ def test_bench_reports_rows_categories_and_the_whole(
     assert {"acceptance_rate", "verdict", "peak_memory_bytes"} <= set(overall)
     assert report["setting"] == {"drafter": "auto", "draft_length": None, "temperature": 0.0}
     assert report["complete"] and report["device"] and report["options"]["max_tokens"] == 6
+    assert report["compiled"] is True
     assert [row["id"] for row in report["rows"]] == ["a", "b", "c"]
     assert list(report["by_category"]) == ["one", "two"]
     assert all(row["same_text"] for row in report["rows"])
     with table.open() as stream:
-        assert [row["category"] for row in csv.DictReader(stream)] == ["one", "one", "two"]
+        rows = list(csv.DictReader(stream))
+    assert [row["category"] for row in rows] == ["one", "one", "two"]
+    assert {(row["blas"], row["compiled"]) for row in rows} == {(report["blas"], "True")}
     assert "<svg" in picture.read_text()
 
 

@@ -167,6 +167,7 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
     assert page == printed.out == card(document) + "\n"
     assert "lossless: all" in page and "| all |" in page and "Partial" not in page
     assert "predicted for an M4 Pro: plain" in page
+    assert ", passes " + ("compiled" if document["machine"]["compiled"] else "not compiled") in page
     for line in ("## builtin", "- before: taken", "- after: taken"):
         assert f"\n{line}" in page
     assert re.search(r"\n\| all \|[^(]* 2 of 2 \|", page), "one run each has no range"
