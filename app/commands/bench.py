@@ -90,7 +90,7 @@ def command(
 def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
     from app.compare.export import summary
     from app.compare.tables import tables
-    from app.compare.words import difference_text, may_differ, sentence, unexplained
+    from app.compare.words import difference_text, heading, may_differ, sentence, unexplained
 
     (place,) = record.drafting
     measured = record.measured(place)
@@ -99,6 +99,7 @@ def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
         about = {"complete": not record.broken_off, "setting": setting, "date": record.date, **asked}
         json_data({**summary(measured), **about, **record.facts})
     else:
+        data(heading(record))
         for table in tables(record):
             print_table(table)
     note, verify = talk if json else data, record.facts["options"]["verify"]

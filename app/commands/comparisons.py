@@ -66,7 +66,7 @@ def show(name: Name, json: args.Json = False) -> None:
     if json:
         json_data(record.as_json())
         return
-    data(f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(words.circumstances(record))}")
+    data(words.heading(record))
     for table in tables(record):
         print_table(table)
     data(words.sentence(record))

@@ -6,6 +6,7 @@ from app.compare.comparison import NOTICEABLE, Measured
 from app.compare.record import Record
 from app.engine.difference import Difference
 from app.shell.number_text import rate_text
+from app.shell.printable import one_line
 from mlx_spec.stats import Stats
 
 SHOWN_VERSIONS = ("mlx-spec", "mlx", "mlx-lm")
@@ -60,6 +61,11 @@ def circumstances(record: Record) -> str:
     shown = [f"{name} {versions[name]}" for name in SHOWN_VERSIONS if name in versions]
     shown += [f"{name.replace('_', ' ')} {options[name]}" for name in SHOWN_OPTIONS if name in options]
     return ", ".join([str(record.facts["device"]), *shown])
+
+
+def heading(record: Record) -> str:
+    """When, what and where it ran, in a line."""
+    return f"{record.date}  {one_line(record.facts['pair']['name'])}  {one_line(circumstances(record))}"
 
 
 def sentence(record: Record) -> str:

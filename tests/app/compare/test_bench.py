@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -248,3 +249,4 @@ def test_a_draft_that_only_costs_time_loses_with_exit_code_1(
     slowly = ["--prompts", one_prompt, *slow.arguments, "--drafter", "model", "--draft-length", 3]
     printed = run("bench --max-tokens 12 --repeats 2", *slowly, code=1).out
     assert "drafting is slower" in printed and "the texts are identical" in printed
+    assert re.match(r"\d{4}-\S+  target  .* \(cpu\), .*mlx [\d.]+, .*max tokens 12, seed 0", printed)
