@@ -1,7 +1,7 @@
 """A conversation as token ids that fit the context: chat template, oldest turns left out if needed."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,9 @@ from app.shell.errors import BadField
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
+NO_VALUES: Mapping[str, Any] = {}
+THINKS = "enable_thinking"
+"""The variable by which a model thinks or not; mlx-lm knows other names of it."""
 CONTINUES = "--raw does it on the command line, /v1/completions on a server."
 
 
@@ -47,13 +50,17 @@ def chat_ids(
     room: int,
     cancelled: Callable[[], bool] = lambda: False,
     tools: Sequence[dict[str, Any]] = (),
+    values: Mapping[str, Any] = NO_VALUES,
 ) -> tuple[list[int], int]:
     """Token ids of the conversation, and the number of oldest messages left out to fit `room` tokens.
 
     Leading system messages and the last message always stay; whole turns are dropped, so the rest begins
     with a user's message. If even that is too long, it is returned as it is.
+
+    Args:
+        values: the chat template's variables, by name; those that it does not have are left out.
     """
-    ids = _templated(tokenizer, messages, tools)
+    ids = _templated(tokenizer, messages, tools, values)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
     cuts = [place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user"]
     if len(ids) <= room or not cuts:
@@ -63,7 +70,7 @@ def chat_ids(
     def ids_from(cut: int) -> list[int]:
         if cancelled():
             raise CancelledWhileReading
-        return _templated(tokenizer, [*messages[:head], *messages[cut:]], tools)
+        return _templated(tokenizer, [*messages[:head], *messages[cut:]], tools, values)
 
     # Bisection: every try tokenizes all the rest, so turn by turn a long conversation would take minutes.
     fits = bisect_left(cuts, True, hi=len(cuts) - 1, key=lambda cut: len(ids_from(cut)) <= room)
@@ -71,20 +78,26 @@ def chat_ids(
 
 
 def _templated(
-    tokenizer: "TokenizerWrapper", messages: Sequence[Message], tools: Sequence[dict[str, Any]]
+    tokenizer: "TokenizerWrapper",
+    messages: Sequence[Message],
+    tools: Sequence[dict[str, Any]],
+    values: Mapping[str, Any],
 ) -> list[int]:
     if not tokenizer.has_chat_template:
         raise BadField(
             "prompt", f"This model has no chat template, so it cannot chat. It continues texts: {CONTINUES}"
         )
-    has_channels = ANALYSIS in str(tokenizer.chat_template)
+    source = str(tokenizer.chat_template)
+    has_channels = ANALYSIS in source
+    more = {name: value for name, value in values.items() if name in source or name == THINKS}
     if has_channels:  # its template fails at a tool without a description
         tools = [{**tool, "function": {"description": "", **tool["function"]}} for tool in tools]
+    if tools:
+        more["tools"] = list(tools)
     refused: Exception | None = None
     accepted: list[int] | None = None
     for plainer in plainer_ones(messages):
         given = [_for_template(message, has_channels=has_channels) for message in plainer]
-        more: dict[str, Any] = {"tools": list(tools)} if tools else {}
         try:
             ids = list(tokenizer.apply_chat_template(given, add_generation_prompt=True, **more))
             if not ids:

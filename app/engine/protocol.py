@@ -3,7 +3,8 @@
 Plain frozen values, pickled: both ends are our own processes, so the pickles are trusted.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.chat_prompt import FillIn, Message
@@ -37,6 +38,8 @@ class Answer:
     """Functions that the model may call, in OpenAI's format."""
     one_call: bool = False
     """Of the model's calls, the server's answer has the first only."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Of the chat template's variables: whether the model thinks, and how much."""
     parts: bool = False
     """Tell the thought from the answer, without the marks. False: the text as the model wrote it."""
     counts: bool = False

@@ -3,7 +3,7 @@ tokenizing.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, cast
 from app.engine.answer_format import OPENING, opened_thought, thought_marks
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
-from app.engine.chat_prompt import CancelledWhileReading, FillIn, Message, Prompt, chat_ids, raw_ids
+from app.engine.chat_prompt import (
+    NO_VALUES,
+    CancelledWhileReading,
+    FillIn,
+    Message,
+    Prompt,
+    chat_ids,
+    raw_ids,
+)
 from app.engine.difference import Difference
 from app.engine.events import (
     PairInfo,
@@ -132,11 +140,13 @@ class Session:
         documents = [self._encode(document) for document in request.documents]
         if request.counts:
             messages = cast("Sequence[Message]", prompt)
-            ids, dropped = chat_ids(tokenizer, messages, maxsize, cancelled, request.tools)
+            ids, dropped = chat_ids(tokenizer, messages, maxsize, cancelled, request.tools, request.values)
         else:
             limit = None if request.whole else options.max_tokens
             begun_size = len(self._encode(request.begun))
-            ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools)
+            ids, dropped = self.prompt_ids(
+                prompt, limit, begun_size, cancelled, request.tools, request.values
+            )
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)
         if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
@@ -205,6 +215,7 @@ class Session:
         begun: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
         tools: Sequence[dict[str, Any]] = (),
+        values: Mapping[str, Any] = NO_VALUES,
     ) -> tuple[list[int], int]:
         """The token ids of the prompt, and the number of oldest messages left out to make room for `begun`
         and `max_tokens`, or a quarter of the context if that is less; None: all messages are kept.
@@ -218,7 +229,7 @@ class Session:
         messages = cast("Sequence[Message]", prompt)
         limit = self._pair.context_limit
         room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - begun
-        ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools)
+        ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools, values)
         if (length := len(ids) + begun) >= limit and messages[0]["role"] == "system":
             raise ContextFull(length, limit, "Shorten the chat's instructions or the prompt.")
         return ids, dropped

@@ -17,6 +17,7 @@ from app.server.openai import OpenAiSampling, OpenAiWriter
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import Tokens, read_asked
+from app.server.thinking import TemplateValues, by_effort
 from app.server.usage import timings
 
 
@@ -31,8 +32,16 @@ class ChatRequest(OpenAiSampling):
     modalities: Annotated[Any, only(["text"])] = None
     audio: Annotated[Any, only()] = None
     functions: Annotated[Any, only([])] = None
+    chat_template_kwargs: TemplateValues | None = None
+    reasoning_effort: str | None = None
     continue_final_message: bool | None = None
     """vLLM's name of it: the last message is the answer's beginning."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Of the chat template's variables."""
+        given = self.chat_template_kwargs
+        return by_effort(self.reasoning_effort) | (given.model_dump(exclude_none=True) if given else {})
 
     @property
     def likeliest(self) -> int | None:
@@ -70,6 +79,7 @@ async def chat_completions(request: Request) -> Response:
         parts=True,
         whole=True,
         likeliest=body.likeliest,
+        values=body.values,
     )
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))

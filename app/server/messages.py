@@ -18,6 +18,7 @@ from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import MOST_STOPS, Sampling, Stop, Tokens, read_asked, stop_texts
 from app.server.service import Service
+from app.server.thinking import Effort, by_effort, by_switch
 from app.server.usage import timings
 
 SIGNATURE = "mlx-spec"
@@ -57,7 +58,7 @@ class Thinking(Body):
     type: str
 
 
-class OutputConfig(Body):
+class OutputConfig(Effort):
     format: Annotated[Any, only()] = None
 
 
@@ -71,6 +72,12 @@ class MessagesRequest(Sampling):
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
     thread: Any = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Of the chat template's variables."""
+        given = by_effort(self.output_config.effort) if self.output_config else {}
+        return given | (by_switch(self.thinking.type != "disabled") if self.thinking else {})
 
     @property
     def conversation(self) -> list[Message]:
@@ -118,6 +125,7 @@ def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Ans
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(tools),
         one_call=bool(body.tool_choice and body.tool_choice.disable_parallel_tool_use),
+        values=body.values,
         parts=True,
         counts=counts,
         whole=True,

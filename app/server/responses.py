@@ -28,6 +28,7 @@ from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import Sampling, Tokens, read_asked
 from app.server.service import now
+from app.server.thinking import Effort, by_effort
 from app.server.usage import timings, usage
 
 SEALED = "reasoning.encrypted_content"
@@ -78,6 +79,7 @@ class ResponsesRequest(Sampling):
     prompt: Annotated[Any, NOTHING_KEPT] = None
     background: Annotated[Any, only(False)] = None
     top_logprobs: Annotated[Any, only(0)] = None
+    reasoning: Effort | None = None
     include: Annotated[list[str], AfterValidator(_without_logprobs)] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -117,6 +119,7 @@ async def responses(request: Request) -> Response:
             prompt_name="input",
             tools=described(tools),
             one_call=one,
+            values=by_effort(body.reasoning.effort) if body.reasoning else {},
             parts=True,
             whole=True,
         )

@@ -1,5 +1,6 @@
 """Servers that are started once: one with the tiny pair, two with the scripted engine."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -7,15 +8,18 @@ import pytest
 from app.engine.fill_in import FORMATS
 from tests.app.server.running_server import SCRIPTED, RunningServer, running
 from tests.app.tiny_pair import TinyPair, count_as_measured, write_tiny_pair
-from tests.models.tiny_models import SPECIAL, make_tokenizer
+from tests.models.tiny_models import SPECIAL, edit, make_tokenizer
 
 
 @pytest.fixture(scope="session")
 def tiny_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
-    """The pair of the other tests, with marks to fill in the middle."""
+    """The pair of the other tests, with marks to fill in the middle, and a template that can think."""
     pair = write_tiny_pair(tmp_path_factory.mktemp("tiny"))
     for folder in (pair.target, pair.draft):
         make_tokenizer(folder, special=(*SPECIAL, *FORMATS[0]))
+        config = folder / "tokenizer_config.json"
+        template = json.loads(config.read_text())["chat_template"]
+        edit(config, chat_template=template + "{% if enable_thinking %}hm{% endif %}{{ reasoning_effort }}")
     return pair
 
 
