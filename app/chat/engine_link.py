@@ -130,7 +130,7 @@ class EngineLink:
         self.client.close()
 
     def _load(self) -> None:
-        self.info, self.state, self.indexing = None, "loading", ""
+        self.info, self.state, self.indexing, self.tuning = None, "loading", "", None
         self.listener(PairLoading())
         self._loads += 1
         self.client.send(protocol.Load(self.pair, self._at_once))

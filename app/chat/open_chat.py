@@ -127,7 +127,6 @@ class OpenChat:
     def use(self, pair: PairSpec) -> None:
         """Open another pair. An answer with new text ends; one without is asked again of the new pair."""
         running = self.running
-        self.link.skip_tuning()
         if running is None or running.stopping or running.has_grown:
             self.stop_answer()
             self.link.use(pair)

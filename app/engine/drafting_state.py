@@ -91,10 +91,18 @@ class TunedSession(Session):
         super().__init__(pair)
         self.is_tuned = restore(pair)
 
-    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
-        calibrate(self._pair.engine, progress, skipped)
+    def tune(
+        self, progress: Callable[[int, int], None], skipped: Callable[[], bool], left: Callable[[], bool]
+    ) -> None:
+        """Measure until done or `skipped`. What was measured by the time the pair is `left` is not kept:
+        the next use measures.
+        """
+        try:
+            calibrate(self._pair.engine, progress, lambda: skipped() or left())
+        finally:
+            self.is_tuned = not left()
         self.save()
-        self.is_tuned = True
 
     def save(self) -> None:
-        save(self._pair)
+        if self.is_tuned:
+            save(self._pair)

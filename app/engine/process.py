@@ -69,8 +69,9 @@ class _Inbox:
     def is_cancelled(self, answer_id: int) -> bool:
         return self._closed or answer_id in self._cancelled
 
-    def is_skipped(self) -> bool:
-        return self._closed or self.skipping
+    def is_left(self) -> bool:
+        """Whether the pair in use is not wanted any more."""
+        return self._closed or any(isinstance(request, Load) for request in list(self._waiting))
 
     def _read(self) -> None:
         while not self._closed:
@@ -190,10 +191,14 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
     """Measure what drafting costs. A failure is only logged: the costs are learned from answers too."""
     inbox.skipping = False
     try:
-        session.tune(lambda done, total: outbox.send(protocol.Tuning(done, total)), inbox.is_skipped)
+        session.tune(
+            lambda done, total: outbox.send(protocol.Tuning(done, total)),
+            lambda: inbox.skipping,
+            inbox.is_left,
+        )
     except Exception as error:
         traceback.print_exception(error)
-    outbox.send(protocol.TuningEnded(skipped=inbox.is_skipped()))
+    outbox.send(protocol.TuningEnded(skipped=inbox.skipping))
 
 
 def _answer(

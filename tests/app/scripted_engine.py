@@ -73,11 +73,13 @@ class ScriptedSession:
         self.is_tuned = spec.name != "untuned"
         self.info = PairInfo(spec.name, 4096, "test (cpu)", 1_000_000, drafters=("lookup", "model"))
 
-    def tune(self, progress: Callable[[int, int], None], skipped: Callable[[], bool]) -> None:
+    def tune(
+        self, progress: Callable[[int, int], None], skipped: Callable[[], bool], left: Callable[[], bool]
+    ) -> None:
         """Takes 20 seconds unless skipped."""
         for done in range(1, 401):
             progress(done, 400)
-            if skipped():
+            if skipped() or left():
                 return
             time.sleep(0.05)
 

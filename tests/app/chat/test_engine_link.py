@@ -50,8 +50,8 @@ def test_what_was_measured_with_the_pair_before_is_not_told_of_the_one_that_load
     link.pump()
     told: list[Any] = []
     link.listener = told.append
-    link.skip_tuning()
     link.use(find("smollm2-135m").spec)
+    assert link.tuning is None
     client.events = [Tuning(2, 47), TuningEnded(skipped=True), loaded("smollm2-135m"), Tuning(1, 43)]
     link.pump()
     assert told == [PairLoading(), loaded("smollm2-135m"), Tuning(1, 43)]

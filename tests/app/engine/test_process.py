@@ -165,6 +165,12 @@ def test_measuring_at_a_pairs_first_use_is_reported_and_can_be_skipped(threaded:
     assert answer_of(events, 1).finish_reason == "stop"
 
 
+def test_another_pair_does_not_wait_until_the_one_before_is_measured(threaded: EngineClient) -> None:
+    events = exchange(threaded, Load(spec("untuned")), until=has(Tuning))
+    events += exchange(threaded, Load(spec()), ask(1, "hello"), until=ended(1))
+    assert has(Loaded, 2)(events) and not has(Tuning, 400)(events)
+
+
 def test_closing_ends_an_engine_that_measures(threaded: EngineClient) -> None:
     exchange(threaded, Load(spec("untuned")), until=has(Tuning))
     threaded.close()
