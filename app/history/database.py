@@ -121,8 +121,8 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, os.stat_result, Path 
         with locked(path.parent):
             try:
                 return *_connected(path), None
-            except sqlite3.DatabaseError as error:
-                if not is_damage(error):
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote damage
+                if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
                     raise
                 aside = _renamed(path)
                 return *_connected(path), aside
@@ -146,6 +146,7 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None]
             file, name = None, "file::memory:"
         connection = sqlite3.connect(name, uri=True)
         stack.callback(connection.close)
+        connection.text_factory = _text
         _migrate(connection, path)
         stack.pop_all()
         return connection, file
@@ -191,6 +192,7 @@ def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     os.close(descriptor)
     path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE")
+    connection.text_factory = _text
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -204,6 +206,11 @@ def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
         connection.close()
         raise
     return connection, file
+
+
+def _text(value: bytes) -> str:
+    """A text of which a damaged byte loses only its character."""
+    return value.decode(errors="replace")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,5 +1,6 @@
 """The saved records of a chat: plain frozen values, and their conversion to JSON and back."""
 
+import json
 import re
 import time
 import uuid
@@ -14,6 +15,7 @@ from app.shell.printable import one_line
 from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
+from models.files import parse_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -175,6 +177,22 @@ def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:
         "marks": value.get("marks") or "",
         "rounds": read(tuple[DraftRound, ...], rounds) or (),
     }
+
+
+def attachments_from(value: Any) -> tuple[Attachment, ...]:
+    return (read(tuple[Attachment, ...], value) if value else None) or ()
+
+
+def json_column(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def column_value(text: str | None) -> Any:
+    """The value of a JSON column; None if the disk has damaged it."""
+    try:
+        return None if text is None else parse_json(text)
+    except ValueError:
+        return None
 
 
 def read(kind: type[T], value: Any) -> T | None:

@@ -10,13 +10,15 @@ from typing import Any
 from app.history.database import damaged, history_file, open_database, open_to_read
 from app.history.records import (
     AnswerFacts,
-    Attachment,
     Chat,
     ChatMessage,
     ChatRow,
     Preset,
+    attachments_from,
     chat_value,
+    column_value,
     facts_from,
+    json_column,
     message_value,
     now,
     options_from,
@@ -219,7 +221,7 @@ class History:
 
     def presets(self) -> list[Preset]:
         rows = self.connection.execute("SELECT name, system, options FROM presets ORDER BY name")
-        return [Preset(name, system, options_from(json.loads(options))) for name, system, options in rows]
+        return [Preset(name, system, options_from(column_value(options))) for name, system, options in rows]
 
     def save_preset(self, preset: Preset) -> None:
         values = (preset.name, preset.system, json_column(options_value(preset.options)))
@@ -282,14 +284,6 @@ def _message_from(row: Sequence[Any]) -> ChatMessage:
     return ChatMessage(**value | {"created": time_of(value["created"]), "attachments": files, "facts": facts})
 
 
-def attachments_from(values: Any) -> tuple[Attachment, ...]:
-    return tuple(Attachment(**value) for value in values)
-
-
-def json_column(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
     columns = ((name, value.get(name)) for name in names)
     return [json_column(one) if name in _JSON and one is not None else one for name, one in columns]
@@ -297,4 +291,4 @@ def _row(names: Sequence[str], value: dict[str, Any]) -> list[Any]:
 
 def _value(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
     columns = zip(names, row, strict=True)
-    return {k: json.loads(one) if k in _JSON and one is not None else one for k, one in columns}
+    return {name: column_value(one) if name in _JSON else one for name, one in columns}

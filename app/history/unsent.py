@@ -1,11 +1,10 @@
 """Unsent prompts: a chat gets them back once; `History.prompts` keeps listing their texts."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from app.history.records import Attachment
-from app.history.store import History, attachments_from, json_column
+from app.history.records import Attachment, attachments_from, column_value, json_column
+from app.history.store import History
 
 _OF_CHAT = "WHERE chat = :chat OR (:chat IS NULL AND chat NOTNULL AND chat NOT IN (SELECT id FROM chats))"
 
@@ -31,7 +30,7 @@ def unsent(history: History, chat_id: str | None) -> list[Unsent]:
     rows = history.connection.execute(
         f"SELECT text, attachments FROM unsent {_OF_CHAT} ORDER BY rowid", {"chat": chat_id}
     )
-    return [Unsent(text, attachments_from(json.loads(files))) for text, files in rows]
+    return [Unsent(text, attachments_from(column_value(files))) for text, files in rows]
 
 
 def gave_back(history: History, chat_id: str | None) -> None:
