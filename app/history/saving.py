@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from app.history.database import damaged, is_damage, is_in_place, set_aside
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
-from app.shell.errors import AppError, MachineFailed
+from app.shell.errors import MachineFailed
 
 SAVE_SECONDS = 0.5
 """Between two writes of a growing answer: a crash loses at most this much of it."""
@@ -166,7 +166,7 @@ class HistoryThread:
                 self._begin_anew()
             else:
                 self._fail(f"{self.path}: {error}")
-        except (AppError, OSError) as error:
+        except Exception as error:  # this thread goes on: without it every question would wait for ever
             self._fail(str(error))
         else:
             self._due = time.monotonic() + SAVE_SECONDS

@@ -121,6 +121,14 @@ def test_trouble_is_told_once_what_waited_is_written(tmp_path: Path, monkeypatch
     assert [m.text for m in read(tmp_path / "history.db")] == ["hello", long, "goes on"]
 
 
+def test_what_cannot_be_written_for_any_reason_is_told_and_questions_are_answered(tmp_path: Path) -> None:
+    news: list[News] = []
+    saving = HistoryThread(tmp_path / "history.db", news.append)
+    saving.put(chat(), prompt("p", "half a character: \ud83d"))
+    assert saving.ask(lambda history: history.chats()).result(60) == []
+    assert [one.kind for one in news] == ["failed"] and saving.close() == 1
+
+
 def test_closing_with_a_full_database_returns_how_much_could_not_be_written(tmp_path: Path) -> None:
     news: list[News] = []
     saving = HistoryThread(tmp_path / "history.db", news.append)
