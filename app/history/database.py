@@ -153,6 +153,11 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None]
     return None
 
 
+def unusable(path: Path, error: Exception) -> MachineFailed:
+    why = f"The chat history {path} cannot be used: {error}."
+    return MachineFailed(f"{why} Try again, or name another folder in MLX_SPEC_HOME.")
+
+
 def damaged(aside: Path) -> str:
     return f"The chat history was damaged. It is kept as {aside}, and a new one began."
 

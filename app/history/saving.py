@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from app.history.database import damaged, is_damage, is_in_place, set_aside
+from app.history.database import damaged, is_damage, is_in_place, set_aside, unusable
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
-from app.shell.errors import MachineFailed
 
 SAVE_SECONDS = 0.5
 """Between two writes of a growing answer: a crash loses at most this much of it."""
@@ -80,10 +79,7 @@ class HistoryThread:
             try:
                 future.set_result(work(self._opened()))
             except (sqlite3.Error, OSError) as error:
-                why = f"The chat history {self.path} cannot be used: {error}. "
-                future.set_exception(
-                    MachineFailed(f"{why}Try again, or name another folder in MLX_SPEC_HOME.")
-                )
+                future.set_exception(unusable(self.path, error))
             except Exception as error:  # for the caller to handle; this thread goes on
                 future.set_exception(error)
 

@@ -1,13 +1,14 @@
 """Reads and writes chats in the database. Call it only from the thread that opened it."""
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import damaged, history_file, open_database, open_to_read
+from app.history.database import damaged, history_file, open_database, open_to_read, unusable
 from app.history.records import (
     AnswerFacts,
     Chat,
@@ -241,12 +242,17 @@ class History:
 
 @contextmanager
 def opened_history(*, to_read: bool = False) -> Iterator[History]:
-    """The open history; a damaged file that was replaced is reported. `to_read`: as in `History`."""
+    """The open history; a damaged file that was replaced is reported. `to_read`: as in `History`.
+
+    MachineFailed if it cannot be used: another program has locked it, or the disk is full.
+    """
     history = History(history_file(), to_read=to_read)
     try:
         if history.set_aside is not None:
             talk(damaged(history.set_aside))
         yield history
+    except sqlite3.Error as error:
+        raise unusable(history_file(), error) from error
     finally:
         history.close()
 

@@ -207,6 +207,16 @@ def test_delete_can_be_undone(run: Cli) -> None:
     assert "aa11" in run("history list").out
 
 
+def test_a_history_that_another_program_has_locked_is_named(
+    monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    monkeypatch.setattr("app.history.database.BUSY_SECONDS", 0)
+    with closing(sqlite3.connect(history_file(), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        refused = run("history delete aa11", code=3).err
+    assert f"{history_file()} cannot be used: database is locked." in refused
+
+
 def test_a_damaged_history_is_reported_on_stderr(run: Cli) -> None:
     history_file().write_bytes(b"junk" * 2000)
     shown = run("history list --json")
