@@ -97,7 +97,7 @@ class Conversation:
         leaf = self.tree.end_of(others[-1].id) if others else message.parent
         self.chat = replace(self.chat, leaf=leaf, title=self.chat.title if len(self.tree) else "")
         if self.is_kept:
-            self._history.ask(lambda history: history.forget(message))
+            self._history.forget(message)
 
     def show_branch(self, message: ChatMessage) -> None:
         self.chat = replace(self.chat, leaf=self.tree.end_of(message.id))

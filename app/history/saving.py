@@ -42,11 +42,13 @@ class HistoryThread:
         """`tell` is called on the history's own thread."""
         self.path = path
         self._tell = tell
-        self._inbox: queue.SimpleQueue[tuple[Chat, tuple[ChatMessage, ...]] | Callable[[], None] | None] = (
-            queue.SimpleQueue()
-        )
+        self._inbox: queue.SimpleQueue[
+            tuple[Chat, tuple[ChatMessage, ...]] | ChatMessage | Callable[[], None] | None
+        ] = queue.SimpleQueue()
         self._chats: dict[str, Chat] = {}
         self._messages: dict[tuple[str, str], ChatMessage] = {}
+        self._forgotten: list[ChatMessage] = []
+        """`_chats`, `_messages` and `_forgotten`: what is not written yet."""
         self._due = 0.0
         self.is_failing = False
         """Whether nothing can be saved now."""
@@ -68,6 +70,10 @@ class HistoryThread:
     def put(self, chat: Chat, *messages: ChatMessage) -> None:
         """Queue a chat and messages of it for writing; a later value replaces an earlier one."""
         self._inbox.put((chat, messages))
+
+    def forget(self, message: ChatMessage) -> None:
+        """Queue the removal of a message, and of its chat if it has no other; its id is not used again."""
+        self._inbox.put(message)
 
     def ask(self, work: Callable[[History], T]) -> Future[T]:
         """Run `work` on the history after writing what was put; a disk error becomes an `AppError`."""
@@ -104,9 +110,9 @@ class HistoryThread:
     def _run(self) -> None:
         self._attempt(self._writable)
         while True:
-            if self._chats and time.monotonic() >= self._due:
+            if self._has_changes and time.monotonic() >= self._due:
                 self._attempt(self._write)
-            wait = max(0.0, self._due - time.monotonic()) if self._chats else None
+            wait = max(0.0, self._due - time.monotonic()) if self._has_changes else None
             try:
                 item = self._inbox.get(timeout=wait)
             except queue.Empty:
@@ -116,12 +122,20 @@ class HistoryThread:
                 self._chats[chat.id] = chat
                 self._messages |= {(chat.id, message.id): message for message in messages}
                 continue
+            if isinstance(item, ChatMessage):
+                self._messages.pop((item.chat, item.id), None)
+                self._forgotten.append(item)
+                continue
             self._attempt(self._write)
             if item is None:
                 break
             item()
         if self._history is not None:
             self._history.close()
+
+    @property
+    def _has_changes(self) -> bool:
+        return bool(self._chats or self._forgotten)
 
     def _writable(self) -> History:
         if self._history is not None and self._history.refusal is not None:
@@ -147,10 +161,14 @@ class HistoryThread:
         return self._history
 
     def _write(self) -> None:
-        if self._chats:
-            self._writable().save(self._chats.values(), self._messages.values())
+        if self._has_changes:
+            history = self._writable()
+            history.save(self._chats.values(), self._messages.values())
             self._chats.clear()
             self._messages.clear()
+            while self._forgotten:
+                history.forget(self._forgotten[-1])
+                self._forgotten.pop()
         elif self.is_failing:
             self._writable()  # Without changes to write, this tests whether they could be.
 

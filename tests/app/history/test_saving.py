@@ -3,10 +3,12 @@
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,32 @@ def test_trouble_is_told_once_what_waited_is_written(tmp_path: Path, monkeypatch
     until(lambda: news[-1].kind == "resumed")
     assert saving.close() == 0 and len(news) == 2
     assert [m.text for m in read(tmp_path / "history.db")] == ["hello", long, "goes on"]
+
+
+def test_a_prompt_that_was_taken_back_while_nothing_could_be_saved_is_not_saved_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the engine could not answer is in the input again: sent once more, it would be there twice."""
+    monkeypatch.setattr("app.history.saving.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("app.history.database.BUSY_SECONDS", 0)
+    path, news = tmp_path / "history.db", list[News]()
+    saving = HistoryThread(path, news.append)
+    saved, waiting = prompt("p", "saved"), prompt("q", "waiting", chat_id="c2")
+    saving.put(chat(), saved, prompt("r", "stays"))
+    saving.ask(lambda history: history.chats()).result(60)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        saving.put(chat("c2"), waiting)
+        saving.forget(waiting)
+        saving.forget(saved)
+        saving.flush()
+        assert [one.kind for one in news] == ["failed"]
+    until(lambda: news[-1].kind == "resumed")
+    assert saving.close() == 0
+    history = History(path)
+    assert [row.chat.id for row in history.chats()] == ["c1"]
+    assert [message.text for message in history.messages(chat())] == ["stays"]
+    history.close()
 
 
 def test_what_cannot_be_written_for_any_reason_is_told_and_questions_are_answered(tmp_path: Path) -> None:
