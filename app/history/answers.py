@@ -8,7 +8,7 @@ from app.history.database import history_file
 from app.history.store import opened_history
 from app.shell.errors import AppError
 from app.shell.output import talk
-from models.files import atomic_write
+from models.files import atomic_write, locked
 from models.paths import data_folder
 
 
@@ -24,7 +24,9 @@ def answers_folder() -> Path | None:
         with opened_history(to_read=True) as history:
             answers = history.answers()
         # Hashes, as an imported chat's id may be no valid file name.
-        _write(folder, {f"{sha256(k.encode()).hexdigest()[:16]}.txt": text for k, text in answers.items()})
+        texts = {f"{sha256(k.encode()).hexdigest()[:16]}.txt": text for k, text in answers.items()}
+        with locked(data_folder()):  # another program would remove what is half written
+            _write(folder, texts)
     except (AppError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).removesuffix(".")
         talk(f"The saved answers to draft from cannot be brought up to date in {folder}: {reason}.")

@@ -8,6 +8,7 @@ from app.commands.arguments import PairArguments
 from app.history.answers import answers_folder
 from app.history.database import history_file
 from app.history.store import History
+from models.files import atomic_write, locked
 from models.paths import data_folder
 from tests.app.history.some_chat import answer, branching, chat, prompt
 
@@ -43,6 +44,20 @@ def test_a_deleted_chat_is_gone_and_one_that_goes_on_is_written_again(history: H
     assert [text for text, _ in texts().values()] == ["an answer\n\nand more"]
     history.delete("../c2")
     assert texts() == {} and list((data_folder() / "answers").iterdir()) == []
+
+
+def test_of_two_programs_that_start_at_once_one_writes_at_a_time(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each removes the files that it does not know, the other's half written ones too."""
+
+    def write(file: Path, text: str) -> None:
+        with pytest.raises(BlockingIOError), locked(data_folder(), wait=False):
+            pass
+        atomic_write(file, text)
+
+    monkeypatch.setattr("app.history.answers.atomic_write", write)
+    assert len(texts()) == 2
 
 
 def test_chats_are_among_the_documents_also_once_all_are_deleted_as_their_index_has_to_go(
