@@ -146,7 +146,7 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None]
             file, name = None, "file::memory:"
         connection = sqlite3.connect(name, uri=True)
         stack.callback(connection.close)
-        connection.text_factory = _text
+        connection.text_factory = text_of
         _migrate(connection, path)
         stack.pop_all()
         return connection, file
@@ -197,7 +197,7 @@ def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     os.close(descriptor)
     path.chmod(0o600)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE")
-    connection.text_factory = _text
+    connection.text_factory = text_of
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -213,7 +213,7 @@ def _connected(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
     return connection, file
 
 
-def _text(value: bytes) -> str:
+def text_of(value: bytes) -> str:
     """A text of which a damaged byte loses only its character."""
     return value.decode(errors="replace")
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import damaged, history_file, open_database, open_to_read, unusable
+from app.history.database import damaged, history_file, open_database, open_to_read, text_of, unusable
 from app.history.records import (
     AnswerFacts,
     Chat,
@@ -68,6 +68,7 @@ ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
 """
 
 _SELECT_MESSAGES = f"SELECT {', '.join(_MESSAGE)} FROM messages WHERE chat = ? ORDER BY number"
+_HAS_WORD = "instr(casefold(CAST({} AS BLOB)), ?)"
 _SELECT_ROWS = f"""
 SELECT {", ".join(f"c.{name}" for name in _CHAT)},
 (SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
@@ -91,8 +92,8 @@ class History:
             if not to_read or (opened := open_to_read(path)) is None:
                 raise
             (self.connection, self.file), self.refusal = opened, error
-        # SQLite's own LIKE and lower() handle the case of ASCII letters only.
-        self.connection.create_function("casefold", 1, str.casefold, deterministic=True)
+        # SQLite's own LIKE and lower() handle the case of ASCII letters only. Python refuses a damaged TEXT.
+        self.connection.create_function("casefold", 1, lambda of: text_of(of).casefold(), deterministic=True)
 
     def close(self) -> None:
         self.connection.close()
@@ -137,7 +138,7 @@ class History:
         words = _storable(text).split()
         if not words:
             return []
-        titled = " AND ".join(["instr(casefold(title), ?)"] * len(words))
+        titled = " AND ".join([_HAS_WORD.format("title")] * len(words))
         ids = self.connection.execute(
             f"SELECT id FROM chats WHERE {titled} ORDER BY touched DESC", list(map(str.casefold, words))
         )
@@ -145,7 +146,7 @@ class History:
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
         short = [word.casefold() for word in words if len(word) < TRIGRAM]
         source = "texts JOIN searched m ON m.number = texts.rowid" if long else "searched m"
-        wanted = " AND ".join(["texts MATCH ?"] * bool(long) + ["instr(casefold(m.text), ?)"] * len(short))
+        wanted = " AND ".join(["texts MATCH ?"] * bool(long) + [_HAS_WORD.format("m.text")] * len(short))
         order = "rank, m.number DESC" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
             f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted} ORDER BY {order} LIMIT {HITS}",
@@ -244,8 +245,7 @@ class History:
 def opened_history(*, to_read: bool = False) -> Iterator[History]:
     """The open history; a damaged file that was replaced is reported. `to_read`: as in `History`.
 
-    MachineFailed if it cannot be used: another program has locked it, or the disk is full.
-    """
+    MachineFailed if it cannot be used: another program has locked it, or the disk is full."""
     history = History(history_file(), to_read=to_read)
     try:
         if history.set_aside is not None:

@@ -268,6 +268,7 @@ DAMAGE = (
     "UPDATE chats SET options = '{\"see' WHERE id = 'c2'",
     "UPDATE messages SET attachments = '[{\"nbme\": 1}]', stats = '{', rounds = '[[' WHERE chat = 'c2'",
     "UPDATE messages SET text = CAST(x'68ff69' AS TEXT) WHERE chat = 'c2'",
+    "UPDATE chats SET title = title || CAST(x'ff' AS TEXT) WHERE id = 'c2'",
     "UPDATE presets SET options = CAST(x'ff' AS TEXT)",
     "UPDATE unsent SET attachments = '['",
 )
@@ -287,6 +288,7 @@ def test_a_damaged_value_costs_itself_and_no_chat(history: History, damage: str)
     assert history.answers().keys() == {"c1", "c2"}
     assert history.presets() == [Preset("calm", "", Options())]
     assert unsent(history, "c2") == [Unsent("half")]
+    assert {row.chat.id for row in history.search("t")} == {"c1", "c2"}
 
 
 def test_a_table_damaged_beyond_the_words_of_the_message_is_kept_aside(tmp_path: Path) -> None:
