@@ -23,7 +23,6 @@ from tests.app.read_only import read_only
 from tests.waiting import until
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-
 WRITER = """
 import sys, time
 from pathlib import Path
