@@ -41,8 +41,10 @@ class CompiledPasses:
             while sum(self._built.values()) > KEPT and self._kept:
                 oldest = next(iter(self._kept))
                 del self._kept[oldest], self._built[oldest]
-            self.run = self._kept[low, needed] = found or self._anew((low, needed))
-            self.bounds = Length(0, low, needed)
+            function, bounds = found or self._anew((low, needed)), Length(0, low, needed)
+            # Both or neither, whatever interrupts this: a function's graphs are built with these bounds.
+            self._kept[low, needed] = function
+            self.run, self.bounds = function, bounds
         for buffer in buffers:
             buffer.grow(self.bounds.high)
 

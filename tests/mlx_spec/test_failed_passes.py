@@ -1,0 +1,40 @@
+"""Passes that fail or are interrupted: the answers after them are right."""
+
+import shutil
+
+import mlx.core as mx
+import pytest
+
+from mlx_spec.target import compiled
+from mlx_spec.target import model as cached_model
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text
+
+needs_a_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++")
+
+
+@pytest.fixture
+def compiling(monkeypatch):
+    monkeypatch.setattr(cached_model, "COMPILES", True)
+    mx.enable_compile()
+    yield
+    mx.disable_compile()
+
+
+@needs_a_compiler
+def test_an_interruption_before_bounds_are_set_leaves_no_graph_that_reads_too_few_rows(
+    compiling, monkeypatch
+):
+    """It would be built with the short text's bounds, and be taken for the long one's ever after."""
+    long = prompt(600, 1)
+    engine, other = (engine_of(one_layer(), context_limit=1000) for _ in range(2))
+    text(engine, long[:10], max_tokens=4)
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "Length", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            text(engine, long, max_tokens=4)
+    for ids in (long[:30], long):
+        assert text(engine, ids, max_tokens=16) == text(other, ids, max_tokens=16)
