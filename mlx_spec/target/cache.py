@@ -48,8 +48,8 @@ class Buffer:
         self.arrays: tuple[mx.array, ...] = ()
 
     def grow(self, end: int) -> None:
-        """Make room for rows `[0, end)` in a buffer that was written before; never shrinks."""
-        if end <= self.capacity:
+        """Make room for rows `[0, end)`, once it was written; never shrinks."""
+        if not self.arrays or end <= self.capacity:
             return
         more = capacity_for(end) - self.capacity
         self.arrays = tuple(
@@ -179,8 +179,7 @@ def only(buffers: Sequence[Buffer], sequence: int, count: int, end: int) -> Iter
         yield
         return
     for buffer in buffers:
-        if buffer.arrays:
-            buffer.grow(end)
+        buffer.grow(end)
     whole = [buffer.arrays for buffer in buffers]
     for buffer in buffers:
         buffer.arrays = tuple(x[sequence : sequence + 1] for x in buffer.arrays)

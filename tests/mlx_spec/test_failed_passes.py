@@ -7,7 +7,8 @@ import pytest
 
 from mlx_spec.target import compiled
 from mlx_spec.target import model as cached_model
-from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text
+from mlx_spec.target.cache import Buffer
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama
 
 needs_a_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++")
 
@@ -38,3 +39,25 @@ def test_an_interruption_before_bounds_are_set_leaves_no_graph_that_reads_too_fe
             text(engine, long, max_tokens=4)
     for ids in (long[:30], long):
         assert text(engine, ids, max_tokens=16) == text(other, ids, max_tokens=16)
+
+
+@needs_a_compiler
+def test_after_a_first_pass_that_was_interrupted_between_layers_a_prompt_of_one_token_is_answered(
+    compiling, monkeypatch
+):
+    """Such a prompt's first pass is compiled; one layer has rows then, and the other none."""
+    engine, other = (engine_of(tiny_llama(), context_limit=400) for _ in range(2))
+    honest, left = Buffer.write, [2]
+
+    def interrupted(self, *given):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        honest(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Buffer, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            text(engine, prompt(9), max_tokens=4)
+    assert [len(buffer.arrays) for buffer in engine.target.buffers] == [2, 0]
+    assert text(engine, [5], max_tokens=12) == text(other, [5], max_tokens=12)
