@@ -8,10 +8,11 @@ import mlx.nn as nn
 from jaxtyping import Float
 
 from mlx_spec.arrays import Length, Pass
+from mlx_spec.caches import models_of, rearrange
 from mlx_spec.drafters import Drafter, check_drafters
 from mlx_spec.errors import BadOption, OutOfRange, UnsupportedModel
 from mlx_spec.policy.controller import Controller
-from mlx_spec.rows import Rows, models_of, rearrange
+from mlx_spec.rows import Rows
 from mlx_spec.stats import Stats, summarise
 from mlx_spec.target.model import Model, Progress
 from mlx_spec.text import Text

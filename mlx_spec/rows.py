@@ -13,6 +13,7 @@ import mlx.core as mx
 
 from mlx_spec.arrays import Pass
 from mlx_spec.batch import Batch
+from mlx_spec.caches import drop, models_of, rearrange
 from mlx_spec.drafters import Drafter, drafters_for
 from mlx_spec.errors import BadOption, ContextFull, SpecError
 from mlx_spec.loop import Loop, Read
@@ -121,8 +122,10 @@ class Rows:
                     if self._is_reading() and not self._is_awaited():
                         return read
                 return read + self._loop.step() if self._loop and self._loop.batch.live else read
-            except BaseException:
+            except BaseException as error:
                 self.closed = True  # a failed pass leaves the caches in an unknown state
+                if self._loop and isinstance(error, Exception):
+                    drop(self._target, self._all_drafters)
                 raise
 
     def _check(self) -> None:
@@ -277,23 +280,3 @@ class Rows:
     def _observe(self, p: Pass, output) -> None:
         for drafter in self._drafters:
             drafter.observe(p, output, None)
-
-
-def models_of(target: Model, drafters: Sequence[Drafter]) -> list[Model]:
-    """Target and draft models."""
-    return [target, *(model for drafter in drafters for model in drafter.models)]
-
-
-def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) -> None:
-    """Give place i a copy of what is cached at place `order[i]`; all places are empty if that fails."""
-    if list(order) == list(range(len(target.texts))):
-        return
-    try:
-        for each in (target, *drafters):
-            each.rearrange(order)
-    except BaseException:
-        for model in models_of(target, drafters):
-            model.drop()
-        for each in (target, *drafters):  # without rows, this takes no memory
-            each.rearrange(order)
-        raise

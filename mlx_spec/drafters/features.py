@@ -52,6 +52,11 @@ class FeatureDrafter(ModelDrafter):
         self._features = rearranged(self._features, order)
         self._kept.rearrange(order)
 
+    def forget(self) -> None:
+        self._waiting = []
+        self._kept.forget()
+        self._features = mx.zeros((len(self._kept.seen), 0, self.head.width))
+
     def reusable(self, tokens: Sequence[int], place: int) -> int:
         return self._kept.common(tokens, place)
 

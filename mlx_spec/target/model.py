@@ -145,6 +145,8 @@ class Model(ReadTexts):
         for buffer in self.buffers:
             buffer.drop()
         self.forget()
+        if self._history is not None:
+            self._history.forget()
         self._passes.reset()
         if self._lender is not None:
             self._lender.drop()

@@ -149,6 +149,11 @@ class StateHistory:
         """Begin again with the states at `at`, after a pass that no rejection rewinds into."""
         self._before, self.now = None, self._checkpoint(Length.exact(at), states)
 
+    def forget(self) -> None:
+        """Begin again before the text."""
+        self._marks = {}
+        self.restart(0, self._fresh)
+
     def mark(self) -> None:
         """Keep this place for later turns."""
         self._marks[_host_value(self.now.at)] = self.now.after(0)

@@ -3,11 +3,20 @@
 import shutil
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 
+from mlx_spec import Engine
+from mlx_spec.arrays import Draft, Length
+from mlx_spec.candidate import Candidate
+from mlx_spec.drafters import Context, Drafter
+from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.target import compiled
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.cache import Buffer
+from mlx_spec.verify.batch import BatchVerifier
+from tests.mlx_spec.heads import head_for, target
+from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama
 
 needs_a_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++")
@@ -61,3 +70,38 @@ def test_after_a_first_pass_that_was_interrupted_between_layers_a_prompt_of_one_
             text(engine, prompt(9), max_tokens=4)
     assert [len(buffer.arrays) for buffer in engine.target.buffers] == [2, 0]
     assert text(engine, [5], max_tokens=12) == text(other, [5], max_tokens=12)
+
+
+class Uncomputable(Drafter):
+    """Its draft is of the right kind, and MLX fails to compute it."""
+
+    name = "uncomputable"
+
+    def candidates(self, length: Length) -> list[Candidate]:
+        return [Candidate(self.name, self.name, prior=0.9, limit=3)]
+
+    def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
+        nothing = mx.linalg.inv(mx.zeros((3, 3)), stream=mx.cpu).sum() * 0
+        return Draft.chain(mx.ones((1, depth), mx.int32) + nothing.astype(mx.int32))
+
+
+def gated() -> nn.Module:
+    return build("qwen3_5")
+
+
+@pytest.mark.parametrize("make", [target, gated])
+@pytest.mark.parametrize("length", [20, 254])
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_after_a_draft_that_could_not_be_computed_other_answers_are_right(make, length, in_flight):
+    """Nothing of its round is used again: rows, recurrent states, and what a head kept of the target."""
+    model = make()
+    heads = [EagleDrafter(head_for(model))] if make is target else []
+    engine = Engine(model, [Uncomputable(), *heads], context_limit=400)
+    engine.drafts_in_flight = in_flight
+    other, ids = engine_of(model, context_limit=400), prompt(length)
+    with pytest.raises(RuntimeError, match="failed"):
+        text(engine, ids, max_tokens=12, drafter="+".join(engine.drafter_names), draft_length=3)
+    for drafter in ("none", *engine.drafter_names[1:]):
+        for asked in (ids, ids[:15]):
+            found = text(engine, asked, max_tokens=12, drafter=drafter, draft_length=3)
+            assert found == text(other, asked, max_tokens=12)
