@@ -67,6 +67,7 @@ class Engine:
         if any(drafter.trees for drafter in drafters):
             self.target.allow_trees()
         for drafter in drafters:
+            drafter.given_to = self.target
             drafter.attach(self.target)
         self.context_limit = context_limit
         self._models = models_of(self.target, self.drafters)

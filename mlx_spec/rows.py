@@ -129,7 +129,13 @@ class Rows:
                 raise
 
     def _check(self) -> None:
-        """Texts share the caches: refuse to go on after the engine began others, or after an error."""
+        """Texts share the caches: refuse to go on after the engine began others, or after an error, or with a
+        drafter of another engine, which may write into that one's rows."""
+        for drafter in self._all_drafters:
+            if drafter.given_to not in (None, self._target):
+                raise SpecError(
+                    f"The drafter {drafter.name} was given to a later engine. Make one for each engine."
+                )
         if self.closed:
             raise SpecError("This answer was ended by a later one or by an error. Ask for it again.")
 

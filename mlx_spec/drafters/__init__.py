@@ -59,6 +59,8 @@ class Drafter(ABC):
     """Sizes of its trees, if it has several."""
     by_name: bool = False
     """Whether it drafts only if the options name it, not in `auto`."""
+    given_to: Model | None = None
+    """The target of the last engine that it was given to: its state is about the texts there."""
 
     @property
     def takes_time(self) -> bool:

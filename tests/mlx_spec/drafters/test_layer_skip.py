@@ -6,7 +6,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Engine, Options, UnsupportedModel
+from mlx_spec import Engine, Options, SpecError, UnsupportedModel
 from mlx_spec.arrays import Length
 from mlx_spec.drafters import layer_skip
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
@@ -47,6 +47,18 @@ def test_later_turns_and_several_texts_are_those_of_plain_decoding(bits):
         assert out == text(plain, ids, max_tokens=14)
         ids = ids + out + prompt(3, turn)
     ragged(engine, "layer_skip")
+
+
+def test_an_engine_refuses_a_drafter_that_a_later_engine_has_as_it_would_write_into_that_ones_rows():
+    target, ids = tiny_llama(0), prompt(90, 1)
+    plain, drafter = Engine(target, context_limit=400), LayerSkipDrafter(target, [0])
+    earlier, later = (Engine(target, [drafter], context_limit=400) for _ in range(2))
+    wanted = text(plain, ids, max_tokens=12)
+    assert text(later, ids, max_tokens=12, drafter="none") == wanted
+    with pytest.raises(SpecError, match="layer_skip was given to a later engine. Make one for each"):
+        text(earlier, prompt(40, 2), max_tokens=12, draft_length=3)
+    for length in (0, 3):
+        assert text(later, ids, max_tokens=12, draft_length=length) == wanted
 
 
 def test_it_shares_weights_and_the_rows_of_what_it_keeps_and_leaves_the_target_whole():
