@@ -180,18 +180,23 @@ class Engine:
             BadOption: as `generate`.
             SpecError: it writes an answer meanwhile, on another thread or because a drafter asks.
         """
-        tokens = token_ids(tokens, "the text", self.target.vocab)
+        tokens = self._checked(tokens)
         length = len(tokens)
-        if not length:
-            raise BadOption("The text is empty. Give at least one token.")
         with self.target.alone():
             self._write(None)
             rearrange(self.target, self.drafters, [0])
-            self.target.prefill(list(tokens), length - 1)
-            p = Pass(mx.array([list(tokens[-1:])], mx.int32), Length.exact(length - 1))
-            text, verifier = mx.array([list(tokens)], mx.int32), Verifier(options, self.target.vocab)
+            self.target.prefill(tokens, length - 1)
+            p = Pass(mx.array([tokens[-1:]], mx.int32), Length.exact(length - 1))
+            text, verifier = mx.array([tokens], mx.int32), Verifier(options, self.target.vocab)
             judge = BatchVerifier([verifier], text, Length.exact(length), 0)
             return judge.scores(self.target.forward(p).logits[:, -1], 0, mx.zeros((1, 0), mx.int32))[0]
+
+    def _checked(self, tokens: Sequence[int]) -> list[int]:
+        """A text for `next_scores`."""
+        found = token_ids(tokens, "the text", self.target.vocab)
+        if not found:
+            raise BadOption("The text is empty. Give at least one token.")
+        return found
 
     def _write(self, rows: Rows | None, first: Text | None = None) -> None:
         """Texts share the caches: end the generations before."""

@@ -47,7 +47,8 @@ class SharedEngine(Engine):
         super().pretend_cached(tokens, unread)
 
     def next_scores(self, tokens: Sequence[int], options: Options) -> mx.array:
-        self.ranks.send("scores", tokens=list(tokens), options=_plain(options))
+        tokens = self._checked(tokens)  # before others are asked: they would end with the error
+        self.ranks.send("scores", tokens=tokens, options=_plain(options))
         with self.ranks.together():
             scores = super().next_scores(tokens, options)
             mx.eval(scores)

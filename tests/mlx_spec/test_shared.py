@@ -11,7 +11,7 @@ import pytest
 from mlx_spec import Engine, Options, Round
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.errors import RankLost
+from mlx_spec.errors import BadOption, RankLost
 from mlx_spec.policy.policy import Fixed
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine, SharedPolicy
@@ -51,6 +51,14 @@ def test_two_ranks_write_the_plain_text_whatever_each_plans_and_a_killed_one_end
     assert mx.allclose(scores, mx.array(two["scores"]), atol=1e-3)
     assert two["code"] == 3 and "Start all of them again." in two["err"]
     assert "Rank 1: " not in two["err"] and "Traceback" not in two["err"]
+
+
+def test_a_text_without_scores_is_refused_before_other_ranks_are_asked_and_answers_go_on():
+    engine = SharedEngine(model(), [], Ranks(mx.distributed.init()), context_limit=LIMIT)
+    for wrong, why in (([], "The text is empty"), ([10**6], "There is no token 1000000")):
+        with pytest.raises(BadOption, match=why):
+            engine.next_scores(wrong, Options())
+    assert len(tokens(engine.generate(PROMPT, Options(max_tokens=3)))) == 3
 
 
 @pytest.mark.slow
