@@ -31,3 +31,11 @@ def drop(target: Model, drafters: Sequence[Drafter]) -> None:
         model.drop()
     for drafter in drafters:
         drafter.forget()
+
+
+def renew(drafter: Drafter) -> None:
+    """Give a drafter of another engine one empty place, as a new one has."""
+    for model in drafter.models:
+        model.drop()
+    drafter.forget()
+    drafter.rearrange([0])

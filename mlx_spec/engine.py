@@ -8,7 +8,7 @@ import mlx.nn as nn
 from jaxtyping import Float
 
 from mlx_spec.arrays import Length, Pass
-from mlx_spec.caches import models_of, rearrange
+from mlx_spec.caches import models_of, rearrange, renew
 from mlx_spec.drafters import Drafter, check_drafters
 from mlx_spec.errors import BadOption, OutOfRange, UnsupportedModel
 from mlx_spec.policy.controller import Controller
@@ -67,6 +67,8 @@ class Engine:
         if any(drafter.trees for drafter in drafters):
             self.target.allow_trees()
         for drafter in drafters:
+            if drafter.given_to is not None:
+                renew(drafter)
             drafter.given_to = self.target
             drafter.attach(self.target)
         self.context_limit = context_limit

@@ -123,8 +123,8 @@ class Rows:
                         return read
                 return read + self._loop.step() if self._loop and self._loop.batch.live else read
             except BaseException as error:
-                self.closed = True  # a failed pass leaves the caches in an unknown state
-                if self._loop and isinstance(error, Exception):
+                ended, self.closed = self.closed, True  # a failed pass leaves the caches in an unknown state
+                if self._loop and not ended and isinstance(error, Exception):  # else they are a later one's
                     drop(self._target, self._all_drafters)
                 raise
 
@@ -133,6 +133,7 @@ class Rows:
         drafter of another engine, which may write into that one's rows."""
         for drafter in self._all_drafters:
             if drafter.given_to not in (None, self._target):
+                self.closed = True
                 raise SpecError(
                     f"The drafter {drafter.name} was given to a later engine. Make one for each engine."
                 )

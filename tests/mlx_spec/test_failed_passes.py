@@ -1,12 +1,14 @@
 """Passes that fail or are interrupted: the answers after them are right."""
 
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 
 import mlx.core as mx
 import mlx.nn as nn
 import pytest
 
-from mlx_spec import Engine
+from mlx_spec import Engine, Options, SpecError
 from mlx_spec.arrays import Draft, Length
 from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
@@ -14,6 +16,7 @@ from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.target import compiled
 from mlx_spec.target import model as cached_model
 from mlx_spec.target.cache import Buffer
+from mlx_spec.types import Round
 from mlx_spec.verify.batch import BatchVerifier
 from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.model_types import build
@@ -105,3 +108,29 @@ def test_after_a_draft_that_could_not_be_computed_other_answers_are_right(make, 
         for asked in (ids, ids[:15]):
             found = text(engine, asked, max_tokens=12, drafter=drafter, draft_length=3)
             assert found == text(other, asked, max_tokens=12)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_an_answer_that_ends_those_before_it_keeps_its_rows_when_these_fail(elsewhere):
+    """It begins while a prompt is read beside a text that is being written, also in another engine."""
+    model, draft, ids, other = one_layer(0), one_layer(1), prompt(9, 1), prompt(9, 2)
+    engine, options = engine_of(model, draft, context_limit=400), Options(max_tokens=40)
+    begun: list[Iterator[Round]] = []
+    read: list[Round] = []
+
+    def begin(done: int, total: int) -> None:
+        if not begun:
+            later = Engine(one_layer(0), engine.drafters, context_limit=400) if elsewhere else engine
+            begun.append(later.generate(other, replace(options, draft_length=2)))
+            read.extend(next(begun[0]) for _ in range(2))
+
+    rows = engine.rows()
+    rows.add(ids, options)
+    while not rows.step():
+        pass
+    rows.add(ids[:5] + prompt(60, 3), options, progress=begin)
+    with pytest.raises(SpecError):
+        while rows.busy:
+            rows.step()
+    found = [token for each in (*read, *begun[0]) for token in each.tokens]
+    assert found == text(engine_of(model, context_limit=400), other, max_tokens=40)

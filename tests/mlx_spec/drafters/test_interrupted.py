@@ -68,6 +68,18 @@ def test_after_an_interruption_at_any_seam_texts_and_drafts_are_those_of_a_new_e
         assert known or [read.drafted for read in again] == [read.drafted for read in fresh], seam
 
 
+@pytest.mark.parametrize("name", grid(ENGINES, usual=[("model",), ("eagle",), ("recycling",)]))
+def test_a_drafter_that_wrote_several_texts_in_another_engine_drafts_as_a_new_one(name):
+    make, options = ENGINES[name], Options(max_tokens=16, drafter=name, draft_length=3)
+    fresh, before = list(make().generate(PROMPT, options)), make()
+    for _ in before.generate_batch([PROMPT, PROMPT[:6], PROMPT[:3]], [options] * 3):
+        pass
+    engine = Engine(before.target.model, before.drafters, context_limit=400)
+    again = list(engine.generate(PROMPT, options))
+    assert tokens(again) == tokens(fresh)
+    assert [read.drafted for read in again] == [read.drafted for read in fresh]
+
+
 @pytest.mark.parametrize("seam", SEAMS)
 def test_a_drafter_that_asks_its_own_engine_for_scores_gets_a_sentence_and_the_text_stays(seam, monkeypatch):
     engine, options = ENGINES["model"](), Options(max_tokens=16, drafter="model", draft_length=3)
