@@ -44,6 +44,14 @@ class AnswerReader:
         """Whether there was more than blanks in a thought, and outside of thoughts and calls."""
         self._waits, self._drops = True, False
         """What to do with blanks that come next: keep them until text follows; leave them out."""
+        self._known = ""
+        """What the request gave of the text that comes next, so that it is not shown."""
+
+    def begin(self, text: str) -> None:
+        """Read the beginning of the answer that the request gives."""
+        self.add([Piece(text, "plain")])
+        begun = (self._mark if self._state in CALLS else "") + self._held
+        self._known = self._blanks[self._state in THOUGHT] + begun
 
     def add(self, pieces: Iterable[Piece]) -> list[Piece]:
         if not self._format.edges:
@@ -61,11 +69,11 @@ class AnswerReader:
         if self._state in CALLS:
             out = self._called(rest, "", mark, cut=cut)
         elif self._state == "header" and not self._mark and rest.strip():
-            out = [Piece(rest, mark)]  # not in the model's format
+            out = self._new(rest, mark)  # not in the model's format
         else:
             out = self._show(rest, mark)
             if self._state == "text" and not self._calls and self._blanks[False]:
-                out.append(Piece(self._blanks[False], mark))
+                out += self._new(self._blanks[False], mark)
         return out, tuple(self._calls)
 
     def _pass(self, text: str, mark: Mark) -> list[Piece]:
@@ -90,6 +98,8 @@ class AnswerReader:
         before, self._state, self._mark = self._state, state, mark
         if mark in KEPT:
             self._held, self._mark = mark + self._held, ""
+        if state not in CALLS:
+            self._known = ""
         if state == "thought" != before and before != "call in thought":
             if not self._said[False]:
                 self._blanks[False] = ""
@@ -138,7 +148,11 @@ class AnswerReader:
             return []
         self._said[thought] = True
         self._waits = self._waits and thought
-        return [Piece(shown, mark, thought)]
+        return self._new(shown, mark, thought)
+
+    def _new(self, text: str, mark: Mark, thought: bool = False) -> list[Piece]:
+        text, self._known = text.removeprefix(self._known), ""
+        return [Piece(text, mark, thought)] if text else []
 
     def _called(self, text: str, end: str, mark: Mark, *, cut: bool = False) -> list[Piece]:
         """Take a call; what cannot be read is shown as it was written."""

@@ -25,7 +25,6 @@ from app.engine.chat_prompt import (
 from app.engine.difference import Difference
 from app.engine.events import (
     PairInfo,
-    Piece,
     PrefillProgressed,
     PromptCounted,
     TurnEnded,
@@ -152,7 +151,7 @@ class Session:
         if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
             begun = f"{thought_marks(tokenizer)[1]}\n\n{begun}"
         if begun:
-            reader.add([Piece(opened + begun, "plain")])
+            reader.begin(opened + begun)
         begun_ids = self._encode_after(ids, begun) if begun else []
         ids += begun_ids
         text = AnswerText(

@@ -11,6 +11,7 @@ from app.engine.fitting import fitted
 from app.engine.protocol import Answer
 from app.shell.errors import BadInput
 from mlx_spec.types import Options
+from tests.app.engine.playing import USER, play
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
 if TYPE_CHECKING:
@@ -138,3 +139,24 @@ def test_a_model_that_knows_no_tools_is_given_none() -> None:
     session, _ = scripted_session("hi", tokenizer=tokenizer)
     with pytest.raises(BadInput, match="tools"):
         list(session.answer(Answer(0, "hello", Options(), tools=tuple(TOOLS))))
+
+
+@pytest.mark.parametrize("tools", [(), tuple(TOOLS)])
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ("Here: ", "x"), ("It is\n\n", " so"), ("\n", "so"), ("x ", ""), ("a <", "b <tool"), ("a < ", "b"),
+        ('<tool_call>{"na', "me"), ("Well <tool_call>", "x</tool_call> y"),
+    ],
+)  # fmt: skip
+def test_nothing_of_an_answers_given_beginning_comes_again(begun: str, rest: str, tools: Any) -> None:
+    session, _ = scripted_session(rest, tokenizer=Calling())
+    play(session, begun=begun, parts=True, tools=tools)  # its texts add up to the rest
+
+
+def test_a_call_that_an_answers_given_beginning_opens_is_a_call() -> None:
+    session, _ = scripted_session(f"{ONE[5:]}<b", tokenizer=Calling())
+    request = Answer(0, USER, Options(), begun=f" {ONE[:5]}", parts=True, tools=(*TOOLS,))
+    *events, ended = session.answer(request)
+    assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
+    assert text_of(piece for e in events if isinstance(e, TextAdded) for piece in e.pieces) == "<b"
