@@ -141,7 +141,10 @@ def _joined(events: Iterable[EngineEvent]) -> list[EngineEvent]:
     for event in events:
         match [*out[-1:], event]:
             case [Answered(a, TextAdded() as first), Answered(b, TextAdded() as text)] if (
-                a == b and len({piece.thought for piece in (*first.pieces, *text.pieces)}) < 2
+                a == b
+                and len({piece.thought for piece in (*first.pieces, *text.pieces)}) < 2
+                # Tokens after a thought that show no text (a call's, a mark's) are none of the thought.
+                and (text.pieces or not any(piece.thought for piece in first.pieces))
             ):
                 pieces, played = merged((*first.pieces, *text.pieces)), (*first.played, *text.played)
                 scored = (*first.scored, *text.scored)

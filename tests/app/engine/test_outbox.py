@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
@@ -54,6 +55,23 @@ def test_a_thought_and_the_text_after_it_stay_apart_as_the_thoughts_tokens_are_c
     while reader.poll():
         found.append(reader.recv().event)
     assert [(text_of(each.pieces), each.tokens) for each in found] == [("I see", 2), ("So it is", 4)]
+
+
+def test_the_tokens_of_a_call_are_not_counted_as_those_of_the_thought_before_it(ends, monkeypatch):
+    reader, writer = ends
+    monkeypatch.setattr(process, "JOIN_SECONDS", 0.1)
+    box = Outbox(writer)
+    box.send(text(1, "one", 1))
+    reader.recv()
+    shown = text(2, "I see", 1, thought=True)
+    silent = [replace(shown, event=replace(shown.event, pieces=(), tokens=n)) for n in range(2, 9)]
+    for event in (shown, *silent):
+        box.send(event)
+    box.close()
+    found: list[TextAdded] = []
+    while reader.poll():
+        found.append(reader.recv().event)
+    assert [each.tokens for each in found if each.pieces] == [1] and found[-1].tokens == 8
 
 
 def test_texts_of_two_answers_and_what_is_no_text_stay_apart_and_in_order(ends):
