@@ -57,6 +57,7 @@ class ServerClient:
         self._events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
         self._name = uuid4().hex
         self._pair: str | None = None
+        self._cancelled: set[int] = set()
         self.alive = True
         """False once no server had the pair: it is asked for again before the next request."""
 
@@ -121,6 +122,8 @@ class ServerClient:
                     refused = response.status_code < 500
                     self._events.put(AnswerFailed(request.id, _error_text(response), refused))
                     return
+                if request.id in self._cancelled:  # the server may not have known the answer yet
+                    self._cancel(request.id)
                 for line in filter(str.strip, response.iter_lines()):
                     event = LINE.validate_json(line)
                     failed = isinstance(event, AnswerFailed)
@@ -138,6 +141,7 @@ class ServerClient:
             self._events.put(AnswerFailed(request.id, f"The connection to {self.url} broke: {why}."))
 
     def _cancel(self, number: int) -> None:
+        self._cancelled.add(number)
         asked = {"call": self._call(number)}
         try:
             self._http.post("/mlx-spec/cancel", json=asked, timeout=CONNECT_SECONDS)
