@@ -35,12 +35,12 @@ class AnswerText:
         self._begins: list[tuple[int, int]] = []
         """Each token, and where its text begins (characters)."""
         self._decoded = opened
-        self.shown = 0
+        self._opening = [Piece(opened, "plain")] if opened else []
+        """Shown with the first text. No stop text is looked for in it: it is the prompt's."""
+        self.shown = len(opened)
         """Characters released as part of the answer."""
         self._held: deque[tuple[int, Mark]] = deque()
         """The end and mark of each piece of text not shown yet."""
-        if opened:
-            self._held.append((len(opened), "plain"))
         self.stopped_at: str | None = None
         """The stop text that was found; the answer ends before it."""
 
@@ -102,7 +102,7 @@ class AnswerText:
         return self._show(self.decoded - max(begun, default=0))
 
     def _show(self, until: int) -> list[Piece]:
-        pieces: list[Piece] = []
+        pieces, self._opening = self._opening, []
         while self.shown < until:
             end, mark = self._held[0]
             if end <= until:

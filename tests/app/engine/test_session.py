@@ -94,6 +94,17 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
     assert engine.cancelled == 1
 
 
+@pytest.mark.parametrize("stop", ["\n", "think>\nh", "\nhm", "<", ">\n"])
+def test_no_stop_text_is_found_in_a_thoughts_mark_at_the_end_of_the_prompt(stop: str) -> None:
+    class Thinking(ByteTokenizer):
+        def apply_chat_template(self, *args: Any, **more: Any) -> list[int]:
+            return [*super().apply_chat_template(*args, **more), *b"<think>\n"]
+
+    session, _ = scripted_session("hm", tokenizer=Thinking())
+    _, ended = play(session, stop_texts=[stop])
+    assert (ended.text, ended.stopped_at) == ("<think>\nhm", None)
+
+
 def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
     session, _ = scripted_session("say EN", draft_length=3)
     _, ended = play(session, stop_texts=["END"])
