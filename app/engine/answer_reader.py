@@ -58,12 +58,17 @@ class AnswerReader:
             return list(pieces)
         return [passed for piece in pieces for passed in self._pass(piece.text, piece.mark)]
 
-    def end(self, mark: Mark, *, cut: bool = False) -> tuple[list[Piece], tuple[ToolCall, ...]]:
+    def end(
+        self, mark: Mark, *, cut: bool = False, stopped_at: str | None = None
+    ) -> tuple[list[Piece], tuple[ToolCall, ...]]:
         """The held text, and the calls. A call that cannot be parsed is text.
 
         Args:
             cut: the model was stopped before its end, so a call that is still open is text too.
+            stopped_at: the stop text that ended the answer. It cuts a call too, unless it is the call's end.
         """
+        if stopped_at and (ends := self._format.edges.get(self._state)):
+            cut = cut or not any(end in stopped_at for end, _ in ends)
         rest, self._held = self._held, ""
         out: list[Piece] = []
         if self._state in CALLS:

@@ -67,7 +67,9 @@ class Turn:
         last = self._calls.add(self.text.end(self._mark))
         if self.text.stopped:
             self.finish_reason = "stop"
-        held, self.tool_calls = self._calls.end(self._mark, cut=self.finish_reason != "stop")
+        held, self.tool_calls = self._calls.end(
+            self._mark, cut=self.finish_reason != "stop", stopped_at=self.text.stopped_at
+        )
         scored = self._shown() if self.text.stopped else tuple(self._scored)
         if not (last or held or scored):
             return None

@@ -55,8 +55,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 
 def say(
-    tokenizer: "TokenizerWrapper", said: str, messages: tuple[Message, ...] = (USER,), most: int = 2000
-) -> tuple[list[Piece], TurnEnded]:
+    tokenizer: "TokenizerWrapper", said: str, messages: tuple[Message, ...] = (USER,), most: int = 2000,
+    stop: tuple[str, ...] = (),
+) -> tuple[list[Piece], TurnEnded]:  # fmt: skip
     """What comes of an answer, drafted and not."""
     tokens = [*tokenizer.encode(said, add_special_tokens=False), tokenizer.eos_token_id]
     out: list[tuple[list[Piece], TurnEnded]] = []
@@ -64,7 +65,7 @@ def say(
         session, _ = scripted_session(
             tokens, draft_length, tokenizer=tokenizer, stop_tokens=frozenset(tokens[-1:])
         )
-        asked = Answer(0, messages, Options(max_tokens=most), tools=tuple(TOOLS), parts=True)
+        asked = Answer(0, messages, Options(max_tokens=most), (), "", stop, tuple(TOOLS), parts=True)
         *events, ended = session.answer(asked)
         assert isinstance(ended, TurnEnded)
         out.append(([p for event in events if isinstance(event, TextAdded) for p in event.pieces], ended))
@@ -215,6 +216,14 @@ def test_a_call_that_is_cut_off_is_text_without_channels(made: Make) -> None:
     tokens = len(made("gpt-oss").encode(said, add_special_tokens=False))
     pieces, ended = say(made("gpt-oss"), said, most=tokens - 1)
     assert parted(pieces, ended) == ("", '{"n": 1', []) and ended.finish_reason == "length"
+
+
+def test_a_call_that_a_stop_text_cuts_is_text_unless_that_is_its_end(made: Make) -> None:
+    said = ONE_CALL["glm"]
+    for stop, called_with in (("</arg_value>", []), ("<arg_value>", []), ("</tool_call>", [("f", {"n": 1})])):
+        pieces, ended = say(made("glm"), said, stop=(stop,))
+        assert parted(pieces, ended)[2] == called_with and ended.finish_reason == "stop"
+        assert called_with or text_of(pieces).endswith(said.partition("So.")[2].partition(stop)[0].rstrip())
 
 
 def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
