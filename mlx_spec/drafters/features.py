@@ -44,6 +44,9 @@ class FeatureDrafter(ModelDrafter):
 
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._make()
+        for i, seen in enumerate(self.given_to.seen if self.given_to else ()):
+            self._kept.overwrite(seen, i)  # rounds make features from there on, also at free places
+            self.cached.overwrite(seen, i)
         super().begin(texts, documents)
 
     def rearrange(self, order: Sequence[int]) -> None:
@@ -115,6 +118,7 @@ class FeatureDrafter(ModelDrafter):
             return
         first, end = p.sequence, p.start.high + rows.shape[1]
         self._reserve(first + 1, end, rows.dtype)
+        self.cached.overwrite(p.start.high, first)  # its rows there read other features: row 0 lacks a token
         self._features[first : first + 1, p.start.high : end] = rows
         ids: list[int] = p.ids[0].tolist()  # type: ignore[assignment]
         self._kept.read_on(ids, p.start.high, first)

@@ -100,6 +100,25 @@ def test_a_second_turn_goes_on_with_what_was_read(name):
         assert learnt.all_right(engine, longer, max_tokens=12, draft_length=3)
 
 
+@pytest.mark.parametrize("length", [9, 70])
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash",)]))
+def test_of_a_text_whose_first_token_was_changed_nothing_is_taken_as_read(name, length):
+    learnt, (first, *rest) = LEARNT[name], prompt(length, 1)
+    engine = learnt.engine()
+    text(engine, [first, *rest], max_tokens=6, drafter=name, draft_length=3)
+    assert learnt.all_right(engine, [first - 1, *rest], max_tokens=8, draft_length=3)
+
+
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash",)]))
+def test_what_rounds_wrote_at_a_free_place_is_not_taken_for_the_text_that_was_there(name):
+    learnt, long = LEARNT[name], prompt(40, 3)
+    engine, options = learnt.engine(), Options(max_tokens=12, drafter=name, draft_length=3)
+    others = [prompt(9, seed) for seed in (4, 5, 6)]  # they go on beside the free place
+    together(engine, [long, *others], [replace(options, max_tokens=2), *[options] * 3])
+    text(engine, long, max_tokens=2, drafter="none")  # read without it
+    assert learnt.all_right(engine, long, max_tokens=12, draft_length=3)
+
+
 @pytest.mark.parametrize("name", grid(LEARNT, usual=[(name,) for name in FAMILIES]))
 def test_after_rounds_of_others_it_reads_what_it_missed(name):
     learnt = LEARNT[name]
