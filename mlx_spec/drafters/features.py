@@ -90,6 +90,11 @@ class FeatureDrafter(ModelDrafter):
                 self._kept.read_to(text, len(text) - 1, i)
         return super().commit(texts)
 
+    def _borrow(self, text: Sequence[int], sequence: int) -> None:
+        # After another first token, which is not among its own, the features are others.
+        if {read[0] for read in self._kept.texts if read} == {text[0]}:
+            super()._borrow(text, sequence)
+
     def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
         self.cached.prefill(text, count, sequence=sequence, hidden=self._features)
 

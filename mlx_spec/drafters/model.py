@@ -130,13 +130,16 @@ class ModelDrafter(Drafter):
         for i, text in enumerate(context.host_tokens):
             if text:
                 own, end = text[self.skipped :], len(text) - self.skipped - lag
-                self.cached.borrow(own, i)
+                self._borrow(text, i)
                 first = self.cached.shared(own, i)
                 self._prefill(own, min(end, first + piece), i)
                 piece -= max(0, self.cached.seen[i] - first)
                 rests.append(len(own) - self.cached.seen[i])
         self._lag = max(rests)
         return self._lag <= lag
+
+    def _borrow(self, text: Sequence[int], sequence: int) -> None:
+        self.cached.borrow(text[self.skipped :], sequence)
 
     def _prefill(self, text: Sequence[int], count: int, sequence: int) -> None:
         self.cached.prefill(text, count, sequence=sequence)

@@ -145,6 +145,16 @@ def test_three_texts_that_begin_with_one_token_are_those_of_single_runs(name):
         assert any(r.drafted for r in rounds)
 
 
+@pytest.mark.parametrize("name", grid(LEARNT, usual=[("eagle",), ("dflash",)]))
+def test_texts_that_differ_in_the_first_token_only_share_nothing_that_was_read(name):
+    learnt, options = LEARNT[name], Options(max_tokens=8, drafter=name, draft_length=3)
+    first, *rest = prompt(70, 1)
+    prompts = [[first, *rest], [first - 1, *rest]]
+    for ids, rounds in zip(prompts, together(learnt.engine(), prompts, [options] * 2), strict=True):
+        wanted = learnt.engine().generate(ids, options)
+        assert [read.drafted for read in rounds] == [read.drafted for read in wanted]
+
+
 WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
 
 
