@@ -38,7 +38,7 @@ class Answer:
     """Functions that the model may call, in OpenAI's format."""
     one_call: bool = False
     """Of the model's calls, the server's answer has the first only."""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    template_values: Mapping[str, Any] = field(default_factory=dict)
     """Of the chat template's variables: whether the model thinks, and how much."""
     parts: bool = False
     """Tell the thought from the answer, without the marks. False: the text as the model wrote it."""

@@ -139,12 +139,14 @@ class Session:
         documents = [self._encode(document) for document in request.documents]
         if request.counts:
             messages = cast("Sequence[Message]", prompt)
-            ids, dropped = chat_ids(tokenizer, messages, maxsize, cancelled, request.tools, request.values)
+            ids, dropped = chat_ids(
+                tokenizer, messages, maxsize, cancelled, request.tools, request.template_values
+            )
         else:
             limit = None if request.whole else options.max_tokens
             begun_size = len(self._encode(request.begun))
             ids, dropped = self.prompt_ids(
-                prompt, limit, begun_size, cancelled, request.tools, request.values
+                prompt, limit, begun_size, cancelled, request.tools, request.template_values
             )
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)
@@ -214,7 +216,7 @@ class Session:
         begun: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
         tools: Sequence[dict[str, Any]] = (),
-        values: Mapping[str, Any] = NO_VALUES,
+        template_values: Mapping[str, Any] = NO_VALUES,
     ) -> tuple[list[int], int]:
         """The token ids of the prompt, and the number of oldest messages left out to make room for `begun`
         and `max_tokens`, or a quarter of the context if that is less; None: all messages are kept.
@@ -228,7 +230,7 @@ class Session:
         messages = cast("Sequence[Message]", prompt)
         limit = self._pair.context_limit
         room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - begun
-        ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools, values)
+        ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools, template_values)
         if (length := len(ids) + begun) >= limit and messages[0]["role"] == "system":
             raise ContextFull(length, limit, "Shorten the chat's instructions or the prompt.")
         return ids, dropped

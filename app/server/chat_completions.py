@@ -38,7 +38,7 @@ class ChatRequest(OpenAiSampling):
     """vLLM's name of it: the last message is the answer's beginning."""
 
     @property
-    def values(self) -> dict[str, Any]:
+    def template_values(self) -> dict[str, Any]:
         """Of the chat template's variables."""
         given = self.chat_template_kwargs
         return by_effort(self.reasoning_effort) | (given.model_dump(exclude_none=True) if given else {})
@@ -79,7 +79,7 @@ async def chat_completions(request: Request) -> Response:
         parts=True,
         whole=True,
         likeliest=body.likeliest,
-        values=body.values,
+        template_values=body.template_values,
     )
     writer = ChatWriter(served.name, body.includes_usage, len(asks))
     return await respond(request, served.queue, asks, writer, stream=bool(body.stream))

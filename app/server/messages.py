@@ -74,7 +74,7 @@ class MessagesRequest(Sampling):
     thread: Any = None
 
     @property
-    def values(self) -> dict[str, Any]:
+    def template_values(self) -> dict[str, Any]:
         """Of the chat template's variables."""
         given = by_effort(self.output_config.effort) if self.output_config else {}
         return given | (by_switch(self.thinking.type != "disabled") if self.thinking else {})
@@ -125,7 +125,7 @@ def _ask(served: Service, body: MessagesRequest, *, counts: bool = False) -> Ans
         stop_texts=stop_texts(body.stop_sequences),
         tools=described(tools),
         one_call=bool(body.tool_choice and body.tool_choice.disable_parallel_tool_use),
-        values=body.values,
+        template_values=body.template_values,
         parts=True,
         counts=counts,
         whole=True,

@@ -119,7 +119,7 @@ async def responses(request: Request) -> Response:
             prompt_name="input",
             tools=described(tools),
             one_call=one,
-            values=by_effort(body.reasoning.effort) if body.reasoning else {},
+            template_values=by_effort(body.reasoning.effort) if body.reasoning else {},
             parts=True,
             whole=True,
         )

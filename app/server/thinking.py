@@ -7,7 +7,7 @@ from app.server.body import Body
 
 
 class TemplateValues(Body):
-    """Variables that chat templates have for it."""
+    """The variables of chat templates that say so; `thinking` is DeepSeek's name of the first."""
 
     enable_thinking: bool | None = None
     thinking: bool | None = None
@@ -19,6 +19,7 @@ class Effort(Body):
 
 
 def by_switch(thinks: bool) -> dict[str, Any]:
+    """On or off, under both names: a template gets those that it has."""
     return {THINKS: thinks, "thinking": thinks}
 
 
