@@ -9,6 +9,7 @@ reads only what it compares, so the array may be a mapped file.
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 import numpy as np
 from jaxtyping import UInt32
@@ -48,9 +49,9 @@ class TokenStore:
         return (size, near[sizes.index(size)]) if size else (0, 0)
 
     def following(self, place: int, count: int) -> list[int]:
-        """At most `count` tokens after a place, to the end of its document."""
+        """At most `count` tokens after a place, to the end of its document or a number that is no token."""
         tokens = self._tokens[max(0, place - count) : place][::-1].tolist()
-        return tokens[: tokens.index(BORDER)] if BORDER in tokens else tokens
+        return list(takewhile(BORDER.__gt__, tokens))
 
     def _before(self, place: int, size: int) -> bytes:
         """Tokens before a place, the nearest first, as big-endian bytes: these sort as the numbers do."""

@@ -76,3 +76,11 @@ def test_a_store_whose_numbers_are_nonsense_is_searched_all_the_same():
     for text in ([], [1], list(range(40))):
         size, place = store.longest_match(text)
         assert 0 <= size <= DEPTH and len(store.following(place, 5)) <= 5
+
+
+def test_a_copy_ends_at_a_number_that_no_token_has():
+    """As a flipped bit leaves it: as a drafted token it would not fit into 32 bits with a sign."""
+    array = arranged([[1, 2, 3, 4]])
+    array[0].view(">u4")[1] += 2**31
+    store = TokenStore(array)
+    assert store.following(store.longest_match([1, 2])[1], 5) == [3]
