@@ -64,18 +64,18 @@ def open_store(
     files = listed(place)
     folder = data_folder() / "documents" / _name(place, _fingerprint(tokenizer))
     file = folder / f"{_name(FORMAT, *files)}.npy"
-    if (array := _mapped(file)) is not None:
-        return TokenStore(array), []
+    if store := _mapped(file):
+        return store, []
     with ExitStack() as stack:
         with suppress(OSError):  # an index that cannot be saved still serves this run
             stack.enter_context(locked(folder))
-        if (array := _mapped(file)) is not None:  # another program was first
-            return TokenStore(array), []
+        if store := _mapped(file):  # another program was first
+            return store, []
         with suppress(OSError):  # first: they hold texts that may be no more
             for old in folder.iterdir():
                 old.unlink()
         array, notes = _indexed(place, files, encode, show)
-        return TokenStore(_saved(array, file, notes)), notes
+        return _saved(array, file, notes), notes
 
 
 def _indexed(
@@ -91,26 +91,26 @@ def _indexed(
     return arranged(documents), notes
 
 
-def _saved(array: Array, file: Path, notes: list[str]) -> Array:
-    """Save the array and map it; the array itself if that fails."""
+def _saved(array: Array, file: Path, notes: list[str]) -> TokenStore:
+    """Save the array and map it; it is used from memory if that fails."""
     try:
         with replacing(file) as out:
             np.save(out, array)
     except OSError as error:
         why = error.strerror or "the disk is full"  # NumPy has no reason for what was not written
         notes.append(f"The index of the documents is not kept in {file.parent}: {why}.")
-    mapped = _mapped(file)
-    return array if mapped is None else mapped
+    return _mapped(file) or TokenStore(array)
 
 
-def _mapped(file: Path) -> Array | None:
-    """None if the file is missing, truncated or not a token store."""
+def _mapped(file: Path) -> TokenStore | None:
+    """None if the file is missing, of another size than its header says, or not a token store."""
     try:
         array = np.load(file, mmap_mode="r")
-    except (OSError, ValueError, EOFError):
+        ours = array.dtype == np.uint32 and array.ndim == 2 and len(array) == 2 and array.flags.c_contiguous
+        whole = array.offset + array.nbytes == file.stat().st_size
+        return TokenStore(array) if ours and whole else None
+    except Exception:  # NumPy reads the header as Python code: damaged, it fails in many ways
         return None
-    ours = array.dtype == np.uint32 and array.ndim == 2 and len(array) == 2 and array.flags.c_contiguous
-    return array if ours else None
 
 
 def _fingerprint(tokenizer: Path) -> str:

@@ -63,6 +63,12 @@ def test_documents_are_indexed_once_and_mapped_from_then_on(place: Place) -> Non
     assert len(place.kept()) == 1
 
 
+def replaced(file: Path, part: bytes, by: bytes) -> None:
+    content = file.read_bytes()
+    assert part in content
+    file.write_bytes(content.replace(part, by))
+
+
 CHANGES: dict[str, Callable[[Place], object]] = {
     "a file more": lambda place: place.write("inside/more.txt", "another text that is quite new"),
     "an edit": lambda place: place.write("notes.md", TEXT.replace("target", "TARGET")),
@@ -73,6 +79,8 @@ CHANGES: dict[str, Callable[[Place], object]] = {
     "empty": lambda place: place.kept()[0].write_bytes(b""),
     "foreign": lambda place: np.save(place.kept()[0], np.zeros((3, 5))),
     "pickled": lambda place: np.save(place.kept()[0], np.array([{"not": "numbers"}]), allow_pickle=True),
+    "a bit of its header": lambda place: replaced(place.kept()[0], b"(2, 41)", b"\x082, 41)"),
+    "a bit of its size": lambda place: replaced(place.kept()[0], b"(2, 41)", b"(2, 40)"),
 }
 
 
