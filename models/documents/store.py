@@ -114,8 +114,8 @@ def _mapped(file: Path) -> TokenStore | None:
 
 
 def _fingerprint(tokenizer: Path) -> str:
-    files = sorted(file for file in tokenizer.iterdir() if file.name.startswith(_TOKENIZER_FILES))
-    return _name(*(sha256(file.read_bytes()).hexdigest() for file in files))
+    named = sorted(file for file in tokenizer.iterdir() if file.name.startswith(_TOKENIZER_FILES))
+    return _name(*(sha256(file.read_bytes()).hexdigest() for file in named if file.is_file()))
 
 
 def _name(*facts: object) -> str:

@@ -26,7 +26,7 @@ class Place:
         self.read: list[str] = []
         self.told: list[str] = []
         self.write("notes.md", TEXT)
-        self.tokenizer.mkdir()
+        (self.tokenizer / "tokenizer").mkdir(parents=True)  # some repositories have such a folder
         (self.tokenizer / "tokenizer.json").write_text("{}")
 
     def write(self, name: str, text: str | bytes) -> Path:
