@@ -124,7 +124,7 @@ def _of_model(shop: Workshop, text: str) -> Kind:
 def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:
     def save(folder: Path, model: Any, about: Mapping[str, Any], bits: int | None) -> None:
         with small_files(shop.path) as target:
-            for file in {file for pattern in TOKENIZER for file in target.glob(pattern)}:
+            for file in {file for pattern in TOKENIZER for file in target.glob(pattern) if file.is_file()}:
                 shutil.copyfile(file, folder / file.name)
         save_model(folder, model, {**config, **about}, bits)
 

@@ -71,6 +71,7 @@ def test_a_head_is_trained_written_and_drafts(
 def test_a_small_model_is_made_and_is_a_model_for_every_program(
     tiny_pair: TinyPair, run: Cli, tmp_path: Path
 ) -> None:
+    (tiny_pair.target / "tokenizer").mkdir()  # some repositories have such a folder
     given = ["train", str(tiny_pair.target), "--kind", "model"]
     said = run(*given, "--layers", 1, "--width", 16).out
     folder = own(tiny_pair, "model")
