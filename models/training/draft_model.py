@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -28,7 +27,7 @@ from models.pairs.resolve import target_spec
 from models.training.fitting import Fitting
 from models.training.kinds import Kind, args_like, vocabulary
 from models.training.work import TrainRequest, Work
-from models.training.workshop import Workshop
+from models.training.workshop import Workshop, mark
 
 LAYERS = 4
 """The most layers by default; never more than a quarter of the target's."""
@@ -118,7 +117,7 @@ def _of_model(shop: Workshop, text: str) -> Kind:
         return learner(model, known, vocabulary(shop.target), GENTLE)  # type: ignore[arg-type]
 
     kept = {name: value for name, value in config.items() if name not in NOT_COPIED}
-    return _kind(shop, begun, kept, f"fit-{crc32(bytes(path)):08x}")
+    return _kind(shop, begun, kept, f"fit-{mark(model):08x}")
 
 
 def _kind(shop: Workshop, begun: Any, config: Mapping[str, Any], fit: str) -> Kind:

@@ -47,7 +47,7 @@ class Workshop:
         self.name = whole_name(spec.target)
         self.folder = own_place(spec.target, kind)
         """For the finished drafter."""
-        self.unfinished = self.folder.with_name(f".{kind}-{_mark(self.target):08x}")
+        self.unfinished = self.folder.with_name(f".{kind}-{mark(self.target):08x}")
         """For texts and weights during training: of another target of this name they would be wrong."""
         put_back(self.folder)
 
@@ -79,7 +79,7 @@ class Workshop:
         return seconds(lambda: mx.eval(self.target(ids, cache=cache))) / rows
 
 
-def _mark(model: nn.Module) -> int:
+def mark(model: nn.Module) -> int:
     """A number that tells models apart, made of a few weights of each array."""
     arrays: list[mx.array] = [array for _, array in tree_flatten(model.parameters())]  # type: ignore[misc]
     some = mx.concatenate([array.reshape(-1)[:16].astype(mx.float32) for array in arrays])

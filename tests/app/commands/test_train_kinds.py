@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import mlx_lm
 import pytest
 from mlx_lm.models.llama import Model, ModelArgs
@@ -97,6 +98,21 @@ def test_another_model_is_taught_and_written_with_few_bits(tiny_pair: TinyPair, 
     config = json.loads((own(tiny_pair, "model") / "config.json").read_text())
     assert config["quantization"] == {"group_size": 64, "bits": 8} and config["hidden_size"] == 64
     assert drafts(tiny_pair, "model", run)
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_another_model_in_the_same_place_is_taught_anew(
+    tiny_pair: TinyPair, run: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.training.draft_model.GENTLE", 0.0)  # a learning rate of 0 changes no weight
+    for seed in range(2):
+        base = make_model(tiny_pair.draft, seed=seed, num_hidden_layers=1)
+        run("train", tiny_pair.target, "--kind", "model", "--from", base)
+        made, begun = (
+            mx.load(str(folder / "model.safetensors"))["model.embed_tokens.weight"]  # type: ignore[index]
+            for folder in (own(tiny_pair, "model"), base)
+        )
+        assert mx.array_equal(made, begun.astype(mx.float16))
 
 
 def searches(monkeypatch: pytest.MonkeyPatch, *founds: Found, stop: bool = False) -> None:
