@@ -25,9 +25,9 @@ from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.resolve import target_spec
 from models.training.fitting import Fitting
-from models.training.kinds import Kind, args_like, vocabulary
+from models.training.kinds import Kind, args_like, mark, vocabulary
 from models.training.work import TrainRequest, Work
-from models.training.workshop import Workshop, mark
+from models.training.workshop import Workshop
 
 LAYERS = 4
 """The most layers by default; never more than a quarter of the target's."""

@@ -2,11 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from zlib import crc32
 
 import mlx.core as mx
-import mlx.nn as nn
-from mlx.utils import tree_flatten
 from mlx_lm.models.cache import ChunkedKVCache, make_prompt_cache
 
 from mlx_spec.training import own_text
@@ -19,7 +16,7 @@ from models.pairs.folder import check_target
 from models.pairs.installed import installed_folder
 from models.pairs.own_drafters import own_place, whole_name
 from models.pairs.pair import PairSpec
-from models.training.kinds import vocabulary
+from models.training.kinds import mark, vocabulary
 from models.training.template import INSTEAD, chat_template
 from models.training.work import seconds
 
@@ -77,10 +74,3 @@ class Workshop:
         cache, ids = make_prompt_cache(self.target), mx.ones((rows, 1), mx.int32)
         mx.eval(self.target(mx.ones((rows, 128), mx.int32), cache=cache))
         return seconds(lambda: mx.eval(self.target(ids, cache=cache))) / rows
-
-
-def mark(model: nn.Module) -> int:
-    """A number that tells models apart, made of a few weights of each array."""
-    arrays: list[mx.array] = [array for _, array in tree_flatten(model.parameters())]  # type: ignore[misc]
-    some = mx.concatenate([array.reshape(-1)[:16].astype(mx.float32) for array in arrays])
-    return crc32(memoryview(some))  # type: ignore[arg-type]
