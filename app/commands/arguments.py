@@ -279,8 +279,8 @@ def tuned_pair(
         drafting_state.save(pair)
 
 
-def measured(pair: "LoadedPair") -> "Calibration":
-    """Measure what drafting costs with the pair, and save it; Ctrl+C ends it early."""
+def measured(pair: "LoadedPair") -> tuple["Calibration", bool]:
+    """Measure what drafting costs with the pair, and save it; False if Ctrl+C ended it early."""
     from app.engine import drafting_state
     from mlx_spec.calibrate import calibrate
 
@@ -297,4 +297,4 @@ def measured(pair: "LoadedPair") -> "Calibration":
         talk(f"Not saved: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:
         talk("Measuring was cut short: its timings so far are used, and answers add to them.")
-    return calibration
+    return calibration, not interrupt.pressed

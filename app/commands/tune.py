@@ -1,6 +1,7 @@
 """`tune`: measure what rounds cost here, and which draft lengths are best."""
 
 from app.commands import arguments as args
+from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.output import data, json_data
 from app.shell.tables import print_table
@@ -13,7 +14,7 @@ def command(
     *,
     pair: args.PairArguments,
     json: args.Json = False,
-) -> None:
+) -> int:
     """Measure what rounds cost on this machine.
 
     Times rounds of every draft length in a short and a long context, and saves the result. This happens by
@@ -23,9 +24,11 @@ def command(
     from app.compare.tune import as_json, tables
 
     loaded = args.loaded_pair(pair.chosen())
-    calibration = args.measured(loaded)
+    calibration, complete = args.measured(loaded)
     if json:
-        json_data({**as_json(calibration), "pair": loaded.spec.as_json(), **circumstances()})
-        return
-    for part in tables(calibration):
-        data(part) if isinstance(part, str) else print_table(part)
+        facts = {"pair": loaded.spec.as_json(), **circumstances()}
+        json_data({"complete": complete, **as_json(calibration), **facts})
+    else:
+        for part in tables(calibration):
+            data(part) if isinstance(part, str) else print_table(part)
+    return exit_codes.DONE if complete else exit_codes.INTERRUPTED

@@ -144,7 +144,7 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
 
     monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 60.0)
     monkeypatch.setattr(Calibration, "_timed", pressed)
-    printed = run("tune", *tiny_pair.arguments)
+    printed = run("tune", *tiny_pair.arguments, code=130)
     assert "Measuring was cut short" in printed.err
     assert "\n 4  " in printed.out and "\n 2  " not in printed.out, "one row and the first draft's"
     assert "one more token drafted by model costs" in printed.out and "not timed" not in printed.out
@@ -159,8 +159,9 @@ def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
 
     timed = Calibration._timed
     monkeypatch.setattr(Calibration, "_timed", pressed_once_timed)
-    out = run("tune", *tiny_pair.arguments).out
+    out = run("tune", *tiny_pair.arguments, code=130).out
     assert "rows of a pass" in out and "accepted" not in out
+    assert run.json("tune", *tiny_pair.arguments, code=130)["complete"] is False
 
 
 def test_best_lengths_follow_from_costs() -> None:
