@@ -95,7 +95,10 @@ class Fitting(Work):
         with replacing_folder(folder) as to:
             self._kind.save(to, fit.learner.module, {"mlx_spec": facts}, self._request.bits)
         right = accepted_text(self._acceptance, self._kind.unit)
-        unseen = "Its acceptance was not measured: no held-out text was written by the target."
+        unseen = (
+            "Its acceptance was not measured: that takes a text held out that the target wrote at "
+            "temperature 0, and there is none. `mlx-spec bench` measures its gain. More --tokens may help."
+        )
         return True, f"{folder} is ready: {self._kind.use} {self._shop.spec.name}.\n{right or unseen}"
 
     def estimate(self) -> str:

@@ -220,7 +220,8 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
         assert "No text is long enough to learn from." in run(*train, "--texts", text, *more, code=2).err
     text.write_text("abc abd " * 10)
     expected = run(*train, "--texts", text, "--dry-run").out
-    run(*train, "--texts", text)
+    said = run(*train, "--texts", text).out
+    assert "not measured: that takes a text held out" in said and "`mlx-spec bench` measures its gain" in said
     config = json.loads((own(tiny_pair, "eagle") / "config.json").read_text())
     assert 16 <= (learnt := config["mlx_spec"]["tokens"]) <= 80
     assert f"for {learnt} tokens of text" in expected and "target writes the rest 0 s" in expected
