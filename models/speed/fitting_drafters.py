@@ -24,6 +24,7 @@ from models.speed.roofline import Model, expect, format_bits, model_of, pass_sec
 
 NO_CHIP = "not predicted: no chip is named, and this machine is no Mac that we know"
 _NO_SHAPES = "not predicted: we do not know the models' layers or format"
+_UNPUBLISHED = "not predicted: no acceptance of it is known to be published"
 _NO_RATES = "not predicted: its training measured no acceptance, or it is of another kind than EAGLE-3"
 _ORIGINAL = "; only this layer is kept of the files that are downloaded, whose size is not known"
 
@@ -85,9 +86,8 @@ def _models(pair: Pair, chip: Chip | None) -> Iterator[FittingDrafter]:
         drafted = replace(pair, draft=draft)
         expected = expect(drafted, chip) if chip else None
         name, kind = Path(draft.repo).name if draft.is_local else str(draft), draft_kind(drafted.spec)
-        found = FittingDrafter(
-            kind, name, is_installed(draft), _model_bytes(draft, pair), why=_NO_SHAPES if chip else NO_CHIP
-        )
+        why = NO_CHIP if chip is None else _UNPUBLISHED if expected else _NO_SHAPES
+        found = FittingDrafter(kind, name, is_installed(draft), _model_bytes(draft, pair), why=why)
         if expected and expected.length is not None:
             of = "its family's" if expected.acceptance.published else "other families'"
             gain = Gain(expected.drafted, expected.drafted_range, expected.length)
@@ -158,7 +158,7 @@ def _why_none(drafter: Published, target: Model | None) -> str:
     if not drafter.rounds and weight_bytes(drafter) is None:
         return "not predicted: neither its size nor an acceptance of it is known to be published"
     if not drafter.rounds:
-        return "not predicted: no acceptance of it is known to be published"
+        return _UNPUBLISHED
     if target is None:
         return _NO_SHAPES
     return "not predicted: we do not know its layers"

@@ -17,7 +17,7 @@ from typing import Any
 
 from models.files import shipped_table
 from models.pairs.catalogue import BUILTIN_PAIR, Pair
-from models.pairs.drafter_kinds import DRAFT_MODELS
+from models.pairs.drafter_kinds import MODEL
 from models.pairs.installed import draft_kind
 from models.pairs.pair import Source
 from models.speed.chips import Chip
@@ -120,14 +120,14 @@ class Expectation:
 
 def expect(pair: Pair, chip: Chip) -> Expectation | None:
     """The prediction for a pair; None if a model's shape or format is unknown."""
-    own = pair.draft if draft_kind(pair.spec) in DRAFT_MODELS else None
+    own = pair.draft if draft_kind(pair.spec) == MODEL else None
     target, draft = (source and model_of(source, pair.quantization) for source in (pair.target, own))
     if target is None or (own and draft is None):
         return None
     rate = acceptance_of(pair.family)
     plain = 1 / pass_seconds(target, chip)
     plain_range = _around(plain, _table("fitted.toml")["plain_error"])
-    if draft is None:  # the gain from lookup and heads is not predicted here
+    if draft is None:  # the gain from lookup, heads and PARD's one pass is not predicted here
         return Expectation(chip, plain, plain_range, plain, plain_range, None, rate, ())
     drafted, length = _best(target, draft, chip, rate.middle)
     within = plain_range

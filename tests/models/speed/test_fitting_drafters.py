@@ -81,14 +81,14 @@ def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_s
     assert block.bytes is None and "neither its size nor an acceptance of it" in block.why
 
 
-def pulled_block(repo: str) -> None:
-    """A DFlash head in the Hub's cache, as large as the shipped head."""
+def pulled_block(repo: str, config: str = '{"architectures": ["DFlashDraftModel"]}') -> None:
+    """A DFlash head or another in the Hub's cache, as large as the shipped head."""
     repository = repository_folder(repo)
     folder = repository / "snapshots" / "main"
     folder.mkdir(parents=True)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("main")
-    (folder / "config.json").write_text('{"architectures": ["DFlashDraftModel"]}')
+    (folder / "config.json").write_text(config)
     (folder / "model.safetensors").symlink_to(SHIPPED / "model.safetensors")
 
 
@@ -107,6 +107,17 @@ def test_a_head_in_the_place_of_a_draft_model_is_listed_once_by_its_kind_and_pre
         assert block.kind == "dflash" and block.here and (block.gain is not None) == (repo == published)
         expected = expect(pair, chip)
         assert expected and expected.length is None and expected.drafted == expected.plain
+    assert block.why.startswith("not predicted: no acceptance of it is known")
+
+
+def test_a_pard_model_drafts_in_one_pass_and_is_not_predicted_as_one_that_takes_a_pass_per_token() -> None:
+    chip, repo = find_chip("M4 Pro"), "org/PARD-Qwen3-0.6B"
+    pulled_block(repo, '{"model_type": "qwen3", "pard_token": 5}')
+    pair = replace(find("qwen3-8b"), name="mine", draft=Source(repo), own=True)
+    (pard,) = (each for each in fitting_drafters(pair, chip) if each.source == repo)
+    assert pard.kind == "pard" and pard.gain is None and "no acceptance of it is known" in pard.why
+    expected = expect(pair, chip)
+    assert expected and expected.length is None
 
 
 def test_a_draft_of_ones_own_is_not_said_to_be_named_elsewhere() -> None:
