@@ -8,6 +8,7 @@ speeds (benchmarks/calibration.py, fitted.toml); docs/roofline.md shows how well
 Pure functions of tables; imports no MLX.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -246,11 +247,8 @@ def rate_of_share(share: float, length: int) -> float:
 
 def rate_of_tokens(tokens: float, length: int) -> float:
     """The acceptance rate at which a round of this draft length yields this many tokens, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected_tokens(middle, length) < tokens else (low, middle)
-    return low
+    steps = 2**40
+    return bisect_left(range(steps), tokens, key=lambda i: expected_tokens(i / steps, length)) / steps
 
 
 @cache
