@@ -78,7 +78,7 @@ def details(facts: Facts) -> str:
     if facts.fit:
         lines.append(f"Here: {facts.fit.verdict}, it {facts.fit.why}.")
     if expected:
-        lines.append(sentence(pair, expected))
+        lines.append(sentence(expected))
     lines.append(f"Measured here: {facts.measured}." if facts.measured else "Not measured here yet.")
     if not pair.verified:
         lines.append(f"? {NOT_VERIFIED}")

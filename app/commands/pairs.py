@@ -86,7 +86,7 @@ def show(
     if known is None:
         data(f"{why_none()} {ASK}")
     elif expected := expect(pair, known):
-        data("\n".join(lines(pair, expected)))
+        data("\n".join(lines(expected)))
     else:
         data(f"No speed is predicted: we do not know {pair.name}'s layers or format.")
     data("\n".join([*_may_draft(pair, ranked), *map(one_line, notes)]))

@@ -62,7 +62,7 @@ def _print_expectation(name: str) -> None:
     if not_fitting := warning(fit(pair)):
         talk(not_fitting)
     if (chip := machine.this_chip()) and (expected := expect(pair, chip)):
-        talk(sentence(pair, expected))
+        talk(sentence(expected))
 
 
 def _print_too_large(size: int, line: Line) -> None:

@@ -26,9 +26,9 @@ def why_none() -> str:
     return "No speed is predicted: this machine is no Mac."
 
 
-def lines(pair: Pair, expected: Expectation) -> Iterator[str]:
+def lines(expected: Expectation) -> Iterator[str]:
     """A prediction, and what the draft model gains by kind of text."""
-    yield sentence(pair, expected)
+    yield sentence(expected)
     yield (
         f"  {CONTEXT} tokens into a chat. In brackets: four of five published speeds are this close to "
         "their predictions."
@@ -42,7 +42,7 @@ def lines(pair: Pair, expected: Expectation) -> Iterator[str]:
         )
 
 
-def sentence(pair: Pair, expected: Expectation) -> str:
+def sentence(expected: Expectation) -> str:
     """A prediction in one line; without a draft model, of the plain speed only."""
     speeds = f"plain {with_range(expected.plain, expected.plain_range, 'tokens/s')}"
     if expected.length:
