@@ -44,13 +44,20 @@ def draft_model(shop: Workshop, request: TrainRequest) -> Work:
     if request.base is not None:
         return Fitting(shop, _of_model(shop, request.base), request)
     try:
-        args = small_args(shop.config, vocabulary(shop.target), request.layers, request.width)
+        vocab = vocabulary(shop.target)
+        args = small_args(shop.config, vocab, request.layers, request.width)
     except KeyError as error:
         raise BadChoice(
             f"The target's config.json names no {error}, after which a draft model is shaped. Begin from a "
             "smaller model: --from."
         ) from error
-    return Fitting(shop, _of_shape(shop, args), request)
+
+    def begun(tokens: Sequence[int]) -> Learner:
+        return learner(small_model(shop.target, args), len(tokens), vocab, 1.0)
+
+    config = llama_config(args, sorted(shop.tokenizer.eos_token_ids))
+    kind = _kind(shop, begun, config, f"fit-{args.num_hidden_layers}x{args.hidden_size}")
+    return Fitting(shop, kind, request)
 
 
 def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width: int | None) -> ModelArgs:
@@ -83,15 +90,6 @@ def small_args(config: Mapping[str, Any], vocab: int, layers: int | None, width:
         num_attention_heads=own,
         num_key_value_heads=own // shared if own % shared == 0 else own,
     )
-
-
-def _of_shape(shop: Workshop, args: ModelArgs) -> Kind:
-    config = llama_config(args, sorted(shop.tokenizer.eos_token_ids))
-
-    def begun(tokens: Sequence[int]) -> Learner:
-        return learner(small_model(shop.target, args), len(tokens), vocabulary(shop.target), 1.0)
-
-    return _kind(shop, begun, config, f"fit-{args.num_hidden_layers}x{args.hidden_size}")
 
 
 def llama_config(args: ModelArgs, ends: Sequence[int]) -> dict[str, Any]:
