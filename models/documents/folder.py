@@ -27,6 +27,8 @@ class Listed:
     size: int
     changed: int
     """Nanoseconds since 1970."""
+    readable: bool
+    """To become so changes neither its size nor that time."""
 
 
 def named_documents(text: str) -> str:
@@ -92,7 +94,7 @@ def _facts(paths: list[str]) -> list[Listed]:
         except OSError:  # deleted meanwhile, or a broken link
             continue
         if stat.S_ISREG(facts.st_mode) and facts.st_size:
-            found.append(Listed(path, facts.st_size, facts.st_mtime_ns))
+            found.append(Listed(path, facts.st_size, facts.st_mtime_ns, os.access(path, os.R_OK)))
     return found
 
 

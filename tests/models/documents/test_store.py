@@ -132,7 +132,7 @@ def test_one_file_may_be_named(place: Place) -> None:
     assert len(store._tokens) == len(TEXT) + 1
 
 
-def test_a_file_that_cannot_be_read_is_left_out_and_named(
+def test_a_file_that_cannot_be_read_is_left_out_and_named_until_it_can(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = place.write("secret.txt", "not for you")
@@ -142,10 +142,13 @@ def test_a_file_that_cannot_be_read_is_left_out_and_named(
             raise PermissionError(errno.EACCES, "Permission denied", file.path)
         return Path(file.path).read_text()
 
-    monkeypatch.setattr(documents_folder, "_text", refuse)
-    _, notes = open_store(place.folder, place.tokenizer, place.encode)
+    with monkeypatch.context() as locked:
+        locked.setattr(documents_folder, "_text", refuse)
+        locked.setattr(os, "access", lambda path, mode: path != str(secret))
+        _, notes = open_store(place.folder, place.tokenizer, place.encode)
     assert notes == [f"1 of the documents cannot be read, such as {secret} (Permission denied)."]
     assert place.read == [TEXT]
+    assert place.holds("not for you"), "once it can be read it is, though nothing else of it changed"
 
 
 def test_a_place_that_is_not_there_is_refused_when_it_is_named(place: Place) -> None:
