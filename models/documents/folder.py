@@ -41,7 +41,8 @@ def named_documents(text: str) -> str:
 
 
 def listed(place: Path) -> list[Listed]:
-    """The file itself, or all files below a folder, by name, without hidden and empty ones.
+    """The file itself, or all files below a folder, by name, without hidden and empty ones; and unreadable
+    folders.
 
     Raises MachineTrouble if the folder cannot be read, BadChoice if it holds more than `MOST_FILES`.
     """
@@ -52,9 +53,9 @@ def listed(place: Path) -> list[Listed]:
     except OSError as error:
         raise MachineTrouble(f"The documents {place} cannot be read: {error.strerror}.") from error
     paths: list[str] = []
-    for folder, folders, names in os.walk(place):
+    for folder, folders, names in os.walk(place, onerror=lambda error: paths.append(error.filename)):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths += [os.path.join(folder, name) for name in sorted(names) if not name.startswith(".")]
+        paths.extend(os.path.join(folder, name) for name in sorted(names) if not name.startswith("."))
         if len(paths) > MOST_FILES:
             raise BadChoice(f"{place} holds more than {MOST_FILES:,} files. Name folders inside it.")
     return _facts(paths)
@@ -93,7 +94,8 @@ def _facts(paths: list[str]) -> list[Listed]:
             facts = os.stat(path)
         except OSError:  # deleted meanwhile, or a broken link
             continue
-        if stat.S_ISREG(facts.st_mode) and facts.st_size:
+        # A folder is one that could not be listed: why is said when it is opened.
+        if (stat.S_ISREG(facts.st_mode) and facts.st_size) or stat.S_ISDIR(facts.st_mode):
             found.append(Listed(path, facts.st_size, facts.st_mtime_ns, os.access(path, os.R_OK)))
     return found
 

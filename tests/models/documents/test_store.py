@@ -151,6 +151,20 @@ def test_a_file_that_cannot_be_read_is_left_out_and_named_until_it_can(
     assert place.holds("not for you"), "once it can be read it is, though nothing else of it changed"
 
 
+def test_a_folder_inside_that_cannot_be_read_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, honest = place.write("inside/secret.txt", "not for you").parent, os.scandir
+
+    def refuse(folder: str) -> object:
+        if folder == str(inside):
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return honest(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    _, notes = open_store(place.folder, place.tokenizer, place.encode)
+    assert len(notes) == 1 and notes[0].startswith(f"1 of the documents cannot be read, such as {inside} (")
+    assert place.read == [TEXT]
+
+
 def test_a_place_that_is_not_there_is_refused_when_it_is_named(place: Place) -> None:
     assert named_documents(str(place.folder)) == str(place.folder)
     with pytest.raises(BadSource, match="There are no documents /no/such. Name a folder of texts"):
