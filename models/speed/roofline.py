@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from models.files import shipped_table
-from models.pairs.catalogue import BUILTIN_PAIR, Pair
+from models.pairs.catalogue import BUILTIN_PAIR, Pair, find
 from models.pairs.drafter_kinds import MODEL
 from models.pairs.installed import draft_kind
 from models.pairs.pair import Source
@@ -145,8 +145,9 @@ def expect(pair: Pair, chip: Chip) -> Expectation | None:
 
 def model_of(source: Source, quantization: str) -> Model | None:
     """A pair's model; None if its shape or format is unknown."""
+    name = Path(source.repo).name if source.is_local else source.repo
     # The built-in models are local folders; shapes.toml has them by their names in the catalogue.
-    shape = find_shape(f"builtin/{Path(source.repo).name}" if source.is_local else source.repo)
+    shape = find_shape(f"builtin/{name}" if source in find(BUILTIN_PAIR).spec.sources else name)
     formats = _table("roofline.toml")["formats"]
     return Model(shape, formats[quantization]) if shape and quantization in formats else None
 

@@ -9,6 +9,7 @@ from benchmarks import calibration
 from benchmarks.known_models import known_model
 from models.errors import BadChoice
 from models.pairs.catalogue import all_pairs
+from models.pairs.pair import Source
 from models.speed import machine
 from models.speed.chips import all_chips, find_chip
 from models.speed.roofline import (
@@ -17,6 +18,7 @@ from models.speed.roofline import (
     all_acceptances,
     expect,
     format_bits,
+    model_of,
     verify_cost,
 )
 
@@ -74,6 +76,13 @@ def test_every_pair_of_the_catalogue_has_a_prediction_on_every_chip() -> None:
             assert expected.drafted >= expected.plain
             assert (not expected.length) == (expected.drafted == expected.plain)
             assert (expected.length is None) == (pair.draft is None)
+
+
+def test_a_folder_is_known_by_its_name_and_none_of_ones_own_is_taken_for_the_builtin_pair_s() -> None:
+    found = [
+        model_of(Source(f"/models/{name}"), "4-bit") for name in ("target", "draft-0.5b", "Qwen3-8B-4bit")
+    ]
+    assert found == [None, None, known_model("qwen3-8b")]
 
 
 def test_a_mixture_in_mxfp4_reads_what_a_token_asks_and_further_rows_ask_experts_of_their_own() -> None:
