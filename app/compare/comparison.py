@@ -98,7 +98,9 @@ class Comparison:
         return f"{text} ({self.spread})"
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "verdict": self.verdict}
+        """Its fields; no ratio where no speed was measured."""
+        ratios = {} if self.plain_tps else {"ratio": None, "ratio_spread": None}
+        return {**asdict(self), **ratios, "verdict": self.verdict}
 
 
 def compare(measured: Sequence[Measured]) -> Comparison:

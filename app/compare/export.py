@@ -68,7 +68,7 @@ def _row(m: Measured) -> dict[str, Any]:
 
 def _csv_line(record: Record, m: Measured) -> dict[str, Any]:
     row, facts, length = _row(m), record.facts, m.setting.draft_length
-    low, high = row["ratio_spread"]
+    low, high = row["ratio_spread"] or (None, None)
     for name in ("ratio_spread", "difference", "prompts", "repeats"):
         del row[name]
     return {

@@ -98,10 +98,12 @@ def _categories(bench: dict[str, Any]) -> Iterator[str]:
     yield "\n| prompts | plain, tokens/s | drafted | ratio (repeats) | accepted per round | same text |"
     yield "|---|---|---|---|---|---|"
     for name, found in [*bench["by_category"].items(), ("all", bench["overall"])]:
-        low, high = found["ratio_spread"]
-        spread = f" ({low:.2f} to {high:.2f})" if found["repeats"] > 1 else ""
+        speeds = "- | - | -"
+        if found["plain_tps"]:
+            low, high = found["ratio_spread"]
+            spread = f" ({low:.2f} to {high:.2f})" if found["repeats"] > 1 else ""
+            speeds = f"{found['plain_tps']:.1f} | {found['drafted_tps']:.1f} | {found['ratio']:.2f}{spread}"
         yield (
-            f"| {name} | {found['plain_tps']:.1f} | {found['drafted_tps']:.1f} "
-            f"| {found['ratio']:.2f}{spread} | {found['accepted_per_round']:.2f} "
+            f"| {name} | {speeds} | {found['accepted_per_round']:.2f} "
             f"| {found['same_text']} of {found['prompts']} |"
         )

@@ -172,6 +172,9 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
         assert f"\n{line}" in page
     assert re.search(r"\n\| all \|[^(]* 2 of 2 \|", page), "one run each has no range"
     assert re.search(r"\n\| lookup, x plain \| \d+\.\d\d \|", page)
+    no_speed = {"plain_tps": 0.0, "drafted_tps": 0.0, "ratio": None, "ratio_spread": None}
+    document["pairs"][0]["parts"]["bench"]["by_category"]["one"] |= no_speed
+    assert "\n| one | - | - | - |" in card(document)
     assert str(json_file) in printed.err and str(card_file) in printed.err
 
 

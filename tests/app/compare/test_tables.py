@@ -1,5 +1,6 @@
 """Tables and pictures of a comparison show what was measured, and nothing in place of what was not."""
 
+import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,11 @@ def test_where_no_answer_has_a_second_token_no_ratio_is_shown(tmp_path: Path, ru
     export(greedy, tmp_path / "bars.svg")
     words = re.findall("<!-- *(.*?) *-->", (tmp_path / "bars.svg").read_text())
     assert words.count("-") == 3 and not any(word.startswith("1.00") for word in words)
+    (verdict,) = greedy.as_json()["verdicts"].values()
+    assert verdict["ratio"] is verdict["ratio_spread"] is None
+    export(greedy, tmp_path / "rows.csv")
+    rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
+    assert {row[name] for row in rows for name in ("ratio", "ratio_low", "ratio_high")} == {""}
     store.delete(record)
     store.keep(greedy)
     assert store.last_speeds() == {}
