@@ -47,6 +47,8 @@ def sameness(record: Record, setting: int) -> str:
 
 
 def difference_text(difference: Difference) -> str:
+    if not difference.tolerance:  # stopped before the engine was asked
+        return f"token {difference.position + 1}: `mlx-spec check` says why"
     margin = "one answer had ended" if difference.margin is None else f"{difference.margin:.3g} logits apart"
     kind = "a near-tie" if difference.near_tie else "NOT explained by rounding"
     return (

@@ -111,6 +111,8 @@ def test_a_difference_is_told_with_its_tokens_its_margin_and_whether_rounding_ex
     assert difference_text(tie) == said
     assert "drafted, one answer had ended (" in difference_text(cut)
     assert difference_text(cut).endswith(": NOT explained by rounding")
+    (not_asked,) = gathered([0.01], [0.01], tokens=(1, 5, 3)).differing()
+    assert difference_text(not_asked.unexplained) == "token 2: `mlx-spec check` says why"
 
 
 def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
