@@ -73,7 +73,12 @@ class PairSpec:
     def as_json(self) -> dict[str, Any]:
         """Name and sources for reports of measurements; of documents only their number."""
         draft, drafters = str(self.draft) if self.draft else None, [str(source) for source in self.drafters]
-        more = {"drafters": drafters, "drafter_bits": self.drafter_bits, "documents": len(self.documents)}
+        more = {
+            "draft_head": self.draft_head,
+            "drafters": drafters,
+            "drafter_bits": self.drafter_bits,
+            "documents": len(self.documents),
+        }
         given = {name: value for name, value in more.items() if value}
         return {"name": self.name, "target": str(self.target), "draft": draft, **given}
 

@@ -87,6 +87,7 @@ def test_a_source_names_its_revision_and_a_draft_replaces_the_pair_s_own(tmp_pat
     assert resolve(target="org/name") == resolve(target="org/name", draft="none")
     assert resolve("qwen3-8b", draft="org/other").draft == Source("org/other")
     assert resolve(draft_head=512) == replace(resolve(), draft_head=512)
+    assert resolve(draft_head=512).as_json()["draft_head"] == 512 and "draft_head" not in resolve().as_json()
 
 
 @pytest.mark.parametrize(
