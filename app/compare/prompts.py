@@ -1,10 +1,15 @@
 """The prompts of a comparison: one JSON object per line."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.shell.errors import BadInput
 from app.shell.prompt_source import read_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 DEFAULT_PROMPTS = Path(__file__).with_name("default_prompts.jsonl")
 EXAMPLE = 'A line is like {"id": "1", "category": "chat", "prompt": "Hello!"}.'
@@ -18,21 +23,23 @@ class BenchPrompt:
 
 
 def read_prompts(file: Path) -> list[BenchPrompt]:
-    lines = enumerate(read_text(file).split("\n"), 1)
-    prompts = [_prompt(line, f"{file}, line {number}") for number, line in lines if line.strip()]
+    from pydantic import TypeAdapter
+
+    kind, lines = TypeAdapter(BenchPrompt), enumerate(read_text(file).split("\n"), 1)
+    prompts = [_prompt(kind, line, f"{file}, line {number}") for number, line in lines if line.strip()]
     if not prompts:
         raise BadInput(f"{file} holds no prompts. {EXAMPLE}")
-    ids = [prompt.id for prompt in prompts]
-    if twice := next((i for i in ids if ids.count(i) > 1), None):
-        raise BadInput(f"{file} holds the id {twice} twice. Give every prompt its own.")
+    (most, times), *_ = Counter(prompt.id for prompt in prompts).most_common(1)
+    if times > 1:
+        raise BadInput(f"{file} holds the id {most} twice. Give every prompt its own.")
     return prompts
 
 
-def _prompt(line: str, where: str) -> BenchPrompt:
-    from pydantic import TypeAdapter, ValidationError
+def _prompt(kind: "TypeAdapter[BenchPrompt]", line: str, where: str) -> BenchPrompt:
+    from pydantic import ValidationError
 
     try:
-        prompt = TypeAdapter(BenchPrompt).validate_json(line)
+        prompt = kind.validate_json(line)
     except ValidationError as error:
         problem = error.errors()[0]
         field = "".join(f', field "{name}"' for name in problem["loc"])

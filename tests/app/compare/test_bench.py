@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from app.cli import main
 from app.commands import arguments as args
@@ -111,6 +112,16 @@ def test_a_prompt_file_that_cannot_be_used_is_refused_with_its_line(
     file.write_text(content)
     with pytest.raises(BadInput, match=message):
         read_prompts(file)
+
+
+def test_a_large_set_of_prompts_is_read_at_once_with_one_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    monkeypatch.setattr("pydantic.TypeAdapter", lambda kind: made.append(kind) or TypeAdapter(kind))
+    lines = (json.dumps({"id": str(n), "category": "c", "prompt": "x"}) for n in range(20_000))
+    (file := tmp_path / "prompts.jsonl").write_text("\n".join(lines))
+    assert len(read_prompts(file)) == 20_000 and len(made) == 1
 
 
 def test_a_file_of_plain_text_is_refused_with_a_line_as_it_should_be(tmp_path: Path) -> None:
