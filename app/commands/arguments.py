@@ -15,7 +15,7 @@ import typer
 
 from app.engine.loading import load
 from app.history.answers import answers_folder
-from app.settings.config import CHATS, read_config
+from app.settings.config import CHATS, drafter_named, read_config
 from app.settings.options import AUTO, DRAFTER, DRAWN, OPTION_SETTINGS, OptionSetting, check_drafters
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
@@ -211,7 +211,7 @@ def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter
 def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) -> Options:
     options = Options(**{"seed": secrets.randbelow(2**32), **values})
     head = f"--draft-head {draft_head}" if draft_head is not None else ""
-    drafter = f"--drafter {options.drafter}" if options.drafter != AUTO else ""
+    drafter = drafter_named(options.drafter) if options.drafter != AUTO else ""
     length = f"--draft-length {options.draft_length}" if options.draft_length else ""
     if no_draft and (drafted := drafter or length or head):
         raise BadInput(f"--no-draft and {drafted} contradict each other. Give one of them.")

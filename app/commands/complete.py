@@ -12,6 +12,7 @@ from app.commands.generate import exit_code, first_event, print_answer
 from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.settings.config import drafter_named
 from app.settings.options import copies
 from app.shell.errors import BadInput
 from app.shell.prompt_source import read_prompt, read_text
@@ -56,7 +57,7 @@ def command(
     """
     stops = args.stop_texts(stop)
     if open_file and not copies(options.drafter):
-        without = "--no-draft" if options.drafter == "none" else f"--drafter {options.drafter}"
+        without = "--no-draft" if options.drafter == "none" else drafter_named(options.drafter)
         raise BadInput(
             f"--open-file is for the drafter lookup, and {without} leaves it out. Give one of them."
         )

@@ -115,6 +115,13 @@ def read_config() -> Config:
     return Config(file, values, keys, tuple(problems))
 
 
+def drafter_named(drafter: str) -> str:
+    """Where a drafter was named, for messages: by the flag, or in config.toml."""
+    if read_config()["drafting.drafter"] == drafter:
+        return f'drafter = "{drafter}" in config.toml (--drafter auto overrides it)'
+    return f"--drafter {drafter}"
+
+
 def unknown_key(file: Path, name: str, known: Mapping[str, Any]) -> str:
     near = [n for n in known if n.endswith(f".{name}")] or get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else "`mlx-spec config` lists the keys."

@@ -12,6 +12,7 @@ from app.cli import main
 from app.commands import arguments as args
 from app.engine.chat_prompt import FillIn
 from app.engine.fill_in import FORMATS, fill_in_ids
+from models.paths import config_file
 from tests.app.run_command import Cli
 from tests.app.scripted_pair import ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
@@ -77,6 +78,10 @@ def test_open_files_are_drafted_from_and_not_read(
     assert coder.engine.prompts[0] == coder.engine.prompts[1]
     err = run(*FILL_IN, "--file", file, *given, "--drafter", "model", code=2).err
     assert "--open-file is for the drafter lookup, and --drafter model" in err
+    config_file().parent.mkdir(parents=True)
+    config_file().write_text('drafting.drafter = "model"')
+    err = run(*FILL_IN, "--file", file, *given, code=2).err
+    assert 'and drafter = "model" in config.toml (--drafter auto overrides it) leaves' in err
     assert "and --no-draft leaves it out" in run("complete --file", file, *given, "--no-draft", code=2).err
 
 
