@@ -76,6 +76,12 @@ class Record:
     def comparison(self, setting: int) -> Comparison:
         return compare(self.measured(setting))
 
+    def by_ratio(self) -> list[int]:
+        """Drafting settings, the fastest against plain decoding first; untimed ones only if all are."""
+        found = {place: self.comparison(place) for place in self.drafting}
+        timed = [place for place, one in found.items() if one.plain_tps] or list(found)
+        return sorted(timed, key=lambda place: -found[place].ratio)
+
     def categories(self, setting: int) -> dict[str, Comparison]:
         return by_category(self.measured(setting))
 

@@ -78,9 +78,8 @@ def sentence(record: Record) -> str:
         ((place, one),) = comparisons.items()
         speeds = f"{rate_text(one.plain_tps)} tok/s without, {rate_text(one.drafted_tps)} with: "
         return f"{speeds if one.plain_tps else ''}{one.verdict}; {sameness(record, place)}.{broken_off}"
-    timed = [place for place, one in comparisons.items() if one.plain_tps] or list(comparisons)
-    best = max(timed, key=lambda place: comparisons[place].ratio)
-    worst = min(timed, key=lambda place: comparisons[place].ratio)
+    ranked = record.by_ratio()
+    best, worst = ranked[0], ranked[-1]
     texts = sum(comparison.same_text for comparison in comparisons.values())
     whole = len(comparisons) * len(record.prompts)
     same = "all texts are identical" if texts == whole else f"{texts} of {whole} texts are identical"

@@ -85,7 +85,7 @@ class ComparisonsScreen(OpenedScreen[None]):
 
 
 def _row(record: Record) -> Content:
-    best = max(map(record.comparison, record.drafting), key=lambda one: one.ratio)
+    best = record.comparison(record.by_ratio()[0])
     return Content.assemble(
         (f"{record.when}  ", "$text-muted"),
         (f"{best.ratio_cell}  ", "bold"),

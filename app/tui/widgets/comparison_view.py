@@ -118,8 +118,8 @@ class ComparisonView(Vertical):
 
     async def show(self, record: Record) -> None:
         """Show a finished comparison, best setting first: its texts if there are two, else the figures."""
-        ratios = [record.comparison(place).ratio for place in record.drafting]
-        self._record, self._prompt, self._setting = record, 0, ratios.index(max(ratios))
+        self._record, self._prompt = record, 0
+        self._setting = record.drafting.index(record.by_ratio()[0])
         several = len(record.drafting) > 1 or len(record.prompts) > 1
         self._views.current = "figures" if several else "panes"
         self._show_texts(record)

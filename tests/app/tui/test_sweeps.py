@@ -14,6 +14,7 @@ from app.tui.screens.comparisons import ComparisonsScreen
 from app.tui.widgets.comparison_figures import ComparisonFigures, FittedTable
 from app.tui.widgets.comparison_view import ComparePane
 from app.tui.widgets.length_plot import LOOKS, TICKS, LengthPlot, ticks
+from tests.app.compare.test_tables import one_token_at_first
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_compare import compared
 
@@ -159,3 +160,16 @@ def test_the_ticks_of_the_plot_are_round_numbers_evenly_apart() -> None:
     assert ticks(2000) == [0, 500, 1000, 1500, 2000]
     for highest in (0.7, 3.0, 12.5, 99, 1234):
         assert 2 <= len(ticks(highest)) <= TICKS + 1
+
+
+async def test_a_setting_that_was_not_timed_is_not_shown_as_the_best(open_chat: OpenChat) -> None:
+    store.keep(record := one_token_at_first())
+    assert [record.settings[place].label for place in record.by_ratio()] == ["model, 3 tokens at 0.8"]
+    async with open_chat() as chat:
+        await chat.reached(ComparisonsScreen, by="/comparisons")
+        rows = chat.app.screen.query_one(OptionList)
+        await chat.until(lambda: rows.option_count == 1)
+        assert "0.50x" in str(rows.get_option_at_index(0).prompt)
+        screen = await chat.reached(CompareScreen, by="enter")
+        await chat.until(lambda: screen.query_one("#drafted", ComparePane).border_title != "Drafted")
+        assert screen.query_one("#drafted", ComparePane).border_title == "Drafted: model, 3 tokens at 0.8"
