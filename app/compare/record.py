@@ -118,10 +118,9 @@ def record_from_json(value: Any) -> Record:
         facts = {key: fact for key, fact in value.items() if key not in own}
         record = TypeAdapter(Record).validate_python({**value, "outcomes": outcomes, "facts": facts})
         datetime.fromisoformat(record.date)
-        # What lists and pictures read: a KeyError where one is missing.
+        # What lists and pictures read: a LookupError where it is missing.
         _ = facts["pair"]["name"], facts["device"], facts["versions"], facts["options"]["verify"]
-        for place in record.drafting:
-            record.comparison(place)
+        _ = record.by_ratio()[0]
         return record
     except (LookupError, TypeError, AttributeError, StopIteration) as error:
         raise ValueError(f"incomplete: {type(error).__name__} {error}") from error

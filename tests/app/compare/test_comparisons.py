@@ -66,6 +66,7 @@ def test_a_comparison_of_several_prompts_that_was_stopped_judges_the_prompts_wit
         ({"outcomes": None}, "incomplete"),
         ({"outcomes": []}, "incomplete"),
         ({"settings": [{"drafter": "model", "draft_length": "long", "temperature": 0}]}, "draft_length"),
+        ({"settings": [{"drafter": "none", "draft_length": 0, "temperature": 0}]}, "incomplete: IndexError"),
         ({"prompts": [{"id": 3, "category": "c", "prompt": "x"}]}, "id"),
         ({"date": "yesterday"}, "isoformat"),
         ({"pair": None}, "incomplete"),
