@@ -9,7 +9,6 @@ if MLX_SPEC_COMPILE=1.
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,10 @@ prepare()
 
 import mlx.core as mx  # noqa: E402
 import mlx.nn as nn  # noqa: E402
-from mlx_lm.generate import generate_step  # noqa: E402
-from mlx_lm.sample_utils import make_sampler  # noqa: E402
 from mlx_lm.utils import load_model  # noqa: E402
 
+from benchmarks.peers import mlx_lm_side, ours  # noqa: E402
+from benchmarks.peers.answering import Answer, Ask, decoding_pace  # noqa: E402
 from benchmarks.peers.prompts import read_prompts  # noqa: E402
 from mlx_spec import Engine  # noqa: E402
 from mlx_spec.calibrate import Calibration, calibrate  # noqa: E402
@@ -31,9 +30,9 @@ from mlx_spec.drafters.lookup import LookupDrafter  # noqa: E402
 from mlx_spec.drafters.model import ModelDrafter  # noqa: E402
 from mlx_spec.policy.controller import Controller  # noqa: E402
 from mlx_spec.target.model import COMPILES  # noqa: E402
-from mlx_spec.types import Options  # noqa: E402
 
 TEMPERATURES = (0.0, 0.8, 1.2)
+SIDES = ("auto", "none", "mlx-lm")
 
 
 @dataclass(frozen=True)
@@ -73,58 +72,38 @@ def _noise(parameters: object) -> dict[str, object]:
 
 
 def builtin() -> Subject:
-    from benchmarks.peers.ours import OurSide
-
-    side = OurSide(None, None, tune=False)
+    side = ours.OurSide(None, None, tune=False)
     encoded = [side.encode(prompt.messages) for prompt in read_prompts()]
     return Subject("built-in", side.pair.engine, [ids for ids, _ in encoded], frozenset(encoded[0][1]))
 
 
-def answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
-    """(seconds, tokens) after the first round."""
-    subject.engine.forget()
-    rounds = list(subject.engine.generate(prompt, options))[1:]
-    return sum(read.seconds for read in rounds), sum(len(read.tokens) for read in rounds)
-
-
-def mlx_lm_answer(subject: Subject, prompt: Sequence[int], options: Options) -> tuple[float, int]:
-    """As `answer`, with mlx-lm's loop."""
-    mx.random.seed(options.seed)
-    target, sampler = subject.engine.target.model, make_sampler(options.temperature)
-    ends = []
-    for token, _ in generate_step(
-        mx.array(list(prompt)), target, max_tokens=options.max_tokens, sampler=sampler
-    ):
-        ends.append(time.perf_counter())
-        if token in subject.stops:
-            break
-    return ends[-1] - ends[0], len(ends) - 1
+def answer(
+    subject: Subject, side: str, prompt: Sequence[int], tokens: int, temperature: float, seed: int = 0
+) -> Answer:
+    way = "plain" if side == "mlx-lm" else side
+    ask = Ask(tuple(prompt), tuple(subject.stops), tokens, temperature, seed, way)
+    if side == "mlx-lm":
+        return mlx_lm_side.answer(subject.engine.target.model, None, ask)
+    return ours.answer(subject.engine, ask)
 
 
 def speeds(
     subject: Subject, temperature: float, prompts: Sequence[Sequence[int]], tokens: int
 ) -> dict[str, float]:
     """Tokens per second of the three sides, which take turns in rotating order."""
-    sides = ["auto", "none", "mlx-lm"]
-    spent = {side: [0.0, 0] for side in sides}
+    answers: dict[str, list[Answer]] = {side: [] for side in SIDES}
     for number, prompt in enumerate(prompts):
-        for side in sides[number % 3 :] + sides[: number % 3]:
-            ask = mlx_lm_answer if side == "mlx-lm" else answer
-            options = Options(max_tokens=tokens, temperature=temperature, seed=number,
-                              drafter="none" if side == "mlx-lm" else side,
-                              stop_tokens=subject.stops)  # fmt: skip
-            seconds, count = ask(subject, prompt, options)
-            spent[side][0] += seconds
-            spent[side][1] += count
-    return {side: count / seconds for side, (seconds, count) in spent.items()}
+        for side in SIDES[number % 3 :] + SIDES[: number % 3]:
+            answers[side].append(answer(subject, side, prompt, tokens, temperature, number))
+    return {side: decoding_pace(each) for side, each in answers.items()}
 
 
 def show(subject: Subject, asked: argparse.Namespace) -> None:
     calibration: Calibration = calibrate(subject.engine)
     chosen = [subject.prompts[i % len(subject.prompts)] for i in range(asked.prompts)]
     for prompt in chosen:  # warm up: graphs are built
-        answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
-        mlx_lm_answer(subject, prompt, Options(max_tokens=16, temperature=0.8))
+        for side in ("auto", "mlx-lm"):
+            answer(subject, side, prompt, 16, 0.8)
     for state in asked.states:
         for temperature in asked.temperatures:
             gains, plain = [], []

@@ -1,5 +1,6 @@
 """The messages between the benchmark and a side's process: plain values only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,3 +51,10 @@ class Answer:
     """Of all threads of the process, after the first tokens. Other programs' time does not count."""
     rounds: tuple[Played, ...] = ()
     """Empty unless the side reports them."""
+
+
+def decoding_pace(answers: Sequence[Answer]) -> float:
+    """Tokens per second after the first rounds'; 0 if there are none."""
+    seconds = sum(answer.seconds - answer.first_seconds for answer in answers)
+    tokens = sum(len(answer.tokens) - answer.first_tokens for answer in answers)
+    return tokens / seconds if seconds > 0 else 0.0

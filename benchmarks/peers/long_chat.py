@@ -6,12 +6,12 @@ turn at the same context, so their ratio shows the cost of the chat's age. Both 
 learned costs and acceptance, because two calibrations differ by chance.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
 from app.engine.chat_prompt import Message
-from benchmarks.peers.answering import Answer, Ask
+from benchmarks.peers.answering import Answer, Ask, decoding_pace
 from benchmarks.peers.measure import Process
 from benchmarks.peers.ratios import NEVER_SLOWER
 
@@ -56,12 +56,15 @@ def long_chat(
         fresh.call("learn", chat.call("learned"))
         runs.append(_one_chat(chat, fresh, turns, swapped=repeat % 2 == 1))
     half = turns // 2
-    ratios = [_pace(a for _, a, _ in run[half:]) / _pace(b for _, _, b in run[half:]) for run in runs]
+    ratios = [
+        decoding_pace([a for _, a, _ in run[half:]]) / decoding_pace([b for _, _, b in run[half:]])
+        for run in runs
+    ]
     by_turn = list(zip(*runs, strict=True))
     return LongChat(
         context_tokens=[turn[0][0] for turn in by_turn],
-        chat_tokens_per_second=[median(_pace([a]) for _, a, _ in turn) for turn in by_turn],
-        fresh_tokens_per_second=[median(_pace([b]) for _, _, b in turn) for turn in by_turn],
+        chat_tokens_per_second=[median(decoding_pace([a]) for _, a, _ in turn) for turn in by_turn],
+        fresh_tokens_per_second=[median(decoding_pace([b]) for _, _, b in turn) for turn in by_turn],
         ratio=median(ratios),
         spread=(min(ratios), max(ratios)),
     )
@@ -92,12 +95,3 @@ def _one_chat(chat: Process, fresh: Process, turns: int, *, swapped: bool) -> li
         found.append((len(ids), own, other))
         messages.append(Message(role="assistant", content=chat.call("decode", own.tokens)))
     return found
-
-
-def _pace(answers: Iterable[Answer]) -> float:
-    """Tokens after the first round over the time after it."""
-    tokens, seconds = 0, 0.0
-    for answer in answers:
-        tokens += len(answer.tokens) - answer.first_tokens
-        seconds += answer.seconds - answer.first_seconds
-    return tokens / seconds if seconds else 0.0

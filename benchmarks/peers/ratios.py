@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from benchmarks.peers.answering import decoding_pace
 from benchmarks.peers.records import Record
 from benchmarks.peers.sides import Side
 
@@ -164,10 +165,7 @@ class Paces:
 
 def _pace(records: Sequence[Record]) -> Pace:
     answers = [record.answer for record in records]
-    seconds = sum(answer.seconds for answer in answers)
-    later = sum(len(answer.tokens) - answer.first_tokens for answer in answers)
-    decoding = seconds - sum(answer.first_seconds for answer in answers)
-    return sum(len(a.tokens) for a in answers) / seconds, later / decoding if decoding > 0 else 0.0
+    return sum(len(a.tokens) for a in answers) / sum(a.seconds for a in answers), decoding_pace(answers)
 
 
 def ratios(records: Sequence[Record], groups: Mapping[str, Sequence[str]]) -> list[Ratio]:

@@ -217,9 +217,7 @@ def _circumstances() -> dict[str, Any]:
     from app.shell.runtime import prepare
 
     prepare()
-    from mlx_spec.target.model import COMPILES
-
-    return {**circumstances(), "compiled": COMPILES}
+    return circumstances()
 
 
 def _kinds(prompts: Sequence[BenchPrompt]) -> list[str]:

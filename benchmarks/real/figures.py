@@ -7,7 +7,7 @@ from itertools import accumulate
 from operator import mul
 from statistics import median, quantiles
 
-from benchmarks.peers.answering import Answer
+from benchmarks.peers.answering import decoding_pace
 from benchmarks.peers.ratios import Paces
 from benchmarks.peers.records import Record
 from mlx_spec.stats import acceptance_by_position
@@ -156,13 +156,10 @@ class Figures:
 
     def _by_prompt(self, side: str, group: str, temperature: float) -> list[float]:
         mine, plain = (
-            {r.prompt: pace(r.answer) for r in self.paces.records(name, temperature, self.groups[group])}
+            {
+                r.prompt: decoding_pace([r.answer])
+                for r in self.paces.records(name, temperature, self.groups[group])
+            }
             for name in (side, PLAIN)
         )
         return [mine[prompt] / plain[prompt] for prompt in mine if mine[prompt] and plain.get(prompt)]
-
-
-def pace(answer: Answer) -> float:
-    """Tokens per second after the first round's; 0 if there are none."""
-    seconds = answer.seconds - answer.first_seconds
-    return (len(answer.tokens) - answer.first_tokens) / seconds if seconds > 0 else 0.0
