@@ -8,7 +8,6 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,7 @@ from app.shell.output import Progress, data
 from app.shell.runtime import prepare
 from app.shell.tables import plain_table, print_table
 from benchmarks.peers.prompts import read_prompts
-from benchmarks.peers.report import json_line
+from benchmarks.peers.report import dated_line
 from mlx_spec.types import BATCH_SIZES, Options
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def main(
     """Time every side at every number of rows."""
     prepare()
     from app.engine.session import Session
-    from app.shell.machine import circumstances
     from mlx_spec.calibrate import calibrate
     from models.load.engine import load
     from models.pairs.resolve import resolve
@@ -80,8 +78,7 @@ def main(
     show(speeds)
     found = {f"{rows} {side}": values for (rows, side), values in speeds.found.items()}
     command = f"python -m benchmarks.batch {pair} --max-tokens {max_tokens} --repeats {repeats}"
-    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), **circumstances()}
-    data(json_line({"command": command, "temperature": temperature, "tokens_per_second": found, **made}))
+    data(dated_line({"command": command, "temperature": temperature, "tokens_per_second": found}))
 
 
 def _sides(pair: "LoadedPair", max_tokens: int, temperature: float) -> dict[str, Side]:

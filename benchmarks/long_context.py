@@ -8,7 +8,6 @@ rounds; it should not grow with the context. The last line of stdout is one JSON
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,7 @@ import typer
 from app.shell.output import Progress, data
 from app.shell.runtime import prepare
 from app.shell.tables import plain_table, print_table
-from benchmarks.peers.report import json_line
+from benchmarks.peers.report import dated_line
 from mlx_spec.types import Options
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ def main(
 ) -> None:
     """Time rounds at every context, with full and with quantized keys and values."""
     prepare()
-    from app.shell.machine import circumstances
     from benchmarks.peers.mlx_lm_side import draft_model
     from mlx_spec import Engine
     from mlx_spec.drafters.model import ModelDrafter
@@ -68,17 +66,8 @@ def main(
         engine = Engine(builtin.target.model, drafters, context_limit=limit, kv_bits=bits)
         costs += measure(engine, wanted, rounds, bits)
     show(costs)
-    data(
-        json_line(
-            {
-                "command": "python -m benchmarks.long_context",
-                "rounds": rounds,
-                "costs": [asdict(cost) for cost in costs],
-                **circumstances(),
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
-        )
-    )
+    command, found = "python -m benchmarks.long_context", [asdict(cost) for cost in costs]
+    data(dated_line({"command": command, "rounds": rounds, "costs": found}))
 
 
 def measure(engine: "Engine", contexts: Sequence[int], rounds: int, kv_bits: int | None) -> list[Cost]:

@@ -8,7 +8,6 @@ line of stdout is one JSON document, for docs/benchmarks.
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +20,7 @@ from benchmarks.peers.measure import Encoded, Measurement
 from benchmarks.peers.prompts import groups
 from benchmarks.peers.ratios import Paces, ratios, speeds
 from benchmarks.peers.records import Records
-from benchmarks.peers.report import json_line
+from benchmarks.peers.report import dated_line
 from benchmarks.peers.sides import Side
 
 if TYPE_CHECKING:
@@ -71,43 +70,21 @@ def main(
 ) -> None:
     """Measure plain, drafted and adaptive decoding, and mlx-lm's loops, at every acceptance."""
     prepare()
-    from app.shell.machine import circumstances
-
     shares = [float(share) for share in acceptances.split(",")]
     fixed = [int(length) for length in lengths.split(",")]
+    settings: dict[str, Any] = {
+        "vocab": vocab, "context": context, "max_tokens": max_tokens, "temperature": temperature,
+        "repeats": repeats,
+    }  # fmt: skip
+    quantized = bits if bits < 16 else None
     found = {
-        draft: measure(
-            (target, draft),
-            shares,
-            bits if bits < 16 else None,
-            lengths=fixed,
-            vocab=vocab,
-            context=context,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            repeats=repeats,
-        )
+        draft: measure((target, draft), shares, quantized, lengths=fixed, **settings)
         for draft in drafts.split(",")
     }
     for draft, result in found.items():
         _show(f"{target} + {draft}, temperature {temperature:g}", result, fixed)
-    data(
-        json_line(
-            {
-                "command": f"python -m benchmarks.real_shapes {' '.join(sys.argv[1:])}".strip(),
-                "target": target,
-                "bits": bits,
-                "vocab": vocab,
-                "context": context,
-                "max_tokens": max_tokens,
-                "temperature": temperature,
-                "repeats": repeats,
-                "by_draft": found,
-                **circumstances(),
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
-        )
-    )
+    command = f"python -m benchmarks.real_shapes {' '.join(sys.argv[1:])}".strip()
+    data(dated_line({"command": command, "target": target, "bits": bits, **settings, "by_draft": found}))
 
 
 def measure(

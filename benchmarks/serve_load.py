@@ -15,16 +15,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Annotated, Any
 
 import typer
 
-from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
-from benchmarks.peers.report import json_line
+from benchmarks.peers.report import dated_line
 from models.paths import data_folder
 from tests.app.server.running_server import JSON, RunningServer, chat_body, running
 
@@ -198,9 +196,7 @@ def main(
         f"{summary['answers']} answers, {summary['wrong']} wrong, a median of {summary['seconds_median']} s "
         f"(99 %: {summary['seconds_p99']} s), memory {summary['growth_mb']:+} MB"
     )
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    where = {"pair": pair, "minutes": minutes, "clients": clients, "when": when, **circumstances()}
-    data(json_line({**summary, **where}))
+    data(dated_line({**summary, "pair": pair, "minutes": minutes, "clients": clients}))
     if outcome.complaints:
         raise typer.Exit(1)
 

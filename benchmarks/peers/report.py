@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from app.shell.machine import circumstances
 from app.shell.output import data
 from app.shell.tables import plain_table, print_table
 from benchmarks.peers.ratios import PAIRS
@@ -23,6 +25,11 @@ def show(found: Mapping[str, Any]) -> None:
 def json_line(value: Any) -> str:
     """A JSON document on one line, numbers with five significant digits."""
     return json.dumps(_rounded(value))
+
+
+def dated_line(value: Mapping[str, Any]) -> str:
+    """`json_line` with the date, the machine and the versions. Needs `runtime.prepare`."""
+    return json_line({**value, "date": datetime.now(UTC).isoformat(timespec="seconds"), **circumstances()})
 
 
 def _rounded(value: Any) -> Any:
