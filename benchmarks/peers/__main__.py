@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -268,13 +269,14 @@ class _Bench:
 
         prepare()
         here = circumstances()
+        torch = {"torch": version("torch")} if find_spec("torch") else {}
         return {
             "command": "make bench-peers" + (" ARGS=--quick" if self.settings["quick"] else ""),
             **self.settings,
             "pair": self.settings["target"] or "builtin",
             "prompts": len(self.prompts),
             **here,
-            "versions": {**here["versions"], **other_draft.torch_version()},
+            "versions": {**here["versions"], **torch},
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
         }
 

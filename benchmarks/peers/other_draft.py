@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,11 +26,3 @@ def folder() -> Path:
     if subprocess.run(command, stdout=sys.stderr).returncode:
         raise MachineFailed("its training failed, see above")
     return out
-
-
-def torch_version() -> dict[str, str]:
-    """PyTorch's version, if it is installed."""
-    try:
-        return {"torch": version("torch")}
-    except PackageNotFoundError:
-        return {}
