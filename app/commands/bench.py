@@ -3,7 +3,7 @@
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -73,12 +73,13 @@ def command(
     runs = plan(questions, [setting], options, repeats)
     with args.tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
         collector, complete = run_until_stopped(loaded, runs, raw=raw)
-    facts = {"pair": loaded.spec.as_json(), "options": shared_options(options), **circumstances()}
+    asked = {"options": shared_options(options), "raw": raw}
+    facts = {"pair": loaded.spec.as_json(), **asked, **circumstances()}
     record = collector.record(facts, "" if complete else "stopped by you")
     if record is None:
         return exit_codes.INTERRUPTED
     try:
-        code = _report(record, {"prompts": str(source), "raw": raw}, json=json)
+        code = _report(record, str(source), json=json)
     finally:  # after stdout, so that a full disk loses no result; and even if stdout is closed
         if csv is not None:
             write_csv(csv, record)
@@ -87,7 +88,7 @@ def command(
     return code if complete else exit_codes.INTERRUPTED
 
 
-def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
+def _report(record: "Record", prompts: str, *, json: bool) -> int:
     from app.compare.export import summary
     from app.compare.tables import tables
     from app.compare.words import difference_text, heading, may_differ, sentence, unexplained
@@ -96,8 +97,8 @@ def _report(record: "Record", asked: dict[str, Any], *, json: bool) -> int:
     measured = record.measured(place)
     if json:
         setting = asdict(record.settings[place])
-        about = {"complete": not record.broken_off, "setting": setting, "date": record.date, **asked}
-        json_data({**summary(measured), **about, **record.facts})
+        about = {"complete": not record.broken_off, "setting": setting, "date": record.date}
+        json_data({**summary(measured), **about, "prompts": prompts, **record.facts})
     else:
         data(heading(record))
         for table in tables(record):

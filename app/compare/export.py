@@ -15,6 +15,8 @@ from app.shell.named_file import check_place, write_text
 from app.shell.printable import json_text
 
 SUFFIXES = (".json", ".csv", ".png", ".svg")
+OF_THE_PAIR = ("target", "draft", "draft_head", "drafters", "drafter_bits", "documents")
+"""Columns of a CSV file; see `PairSpec.as_json`."""
 
 
 def export(record: Record, file: Path) -> None:
@@ -68,6 +70,7 @@ def _row(m: Measured) -> dict[str, Any]:
 
 def _csv_line(record: Record, m: Measured) -> dict[str, Any]:
     row, facts, length = _row(m), record.facts, m.setting.draft_length
+    pair = {**facts["pair"], "drafters": " ".join(facts["pair"].get("drafters", ()))}
     low, high = row["ratio_spread"] or (None, None)
     for name in ("ratio_spread", "difference", "prompts", "repeats"):
         del row[name]
@@ -79,9 +82,9 @@ def _csv_line(record: Record, m: Measured) -> dict[str, Any]:
         "ratio_high": high,
         "repeats": record.repeats,
         "date": record.date,
-        "pair": facts["pair"]["name"],
-        "target": facts["pair"]["target"],
-        "draft": facts["pair"]["draft"],
+        "pair": pair["name"],
+        **{name: pair.get(name, "") for name in OF_THE_PAIR},
+        "raw": facts.get("raw", False),
         "device": facts["device"],
         "blas": facts.get("blas", ""),
         "compiled": facts.get("compiled", ""),

@@ -161,6 +161,7 @@ def test_bench_reports_rows_categories_the_whole_and_whether_passes_were_compile
     monkeypatch.setattr("mlx_spec.target.model.COMPILES", True)
     table, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
     files = ["--prompts", str(three_prompts), "--csv", str(table), "--plot", str(picture)]
+    files += ["--raw", "--draft-head", "9", "--documents", str(three_prompts)]
     code = main([*"bench --max-tokens 6 --repeats 2 --json".split(), *tiny_pair.arguments, *files])
     report = json.loads(capfd.readouterr().out)
     overall = report["overall"]
@@ -177,6 +178,8 @@ def test_bench_reports_rows_categories_the_whole_and_whether_passes_were_compile
         rows = list(csv.DictReader(stream))
     assert [row["category"] for row in rows] == ["one", "one", "two"]
     assert {(row["blas"], row["compiled"]) for row in rows} == {(report["blas"], "True")}
+    assert {(row["raw"], row["draft_head"], row["documents"]) for row in rows} == {("True", "9", "1")}
+    assert report["raw"] is True and report["pair"]["draft_head"] == 9
     assert "<svg" in picture.read_text()
 
 
