@@ -34,14 +34,7 @@ from benchmarks.peers.process import SideProcess
 from benchmarks.peers.prompts import groups, read_prompts
 from benchmarks.peers.ratios import best, ratios, speeds, worst
 from benchmarks.peers.records import Records
-from benchmarks.peers.sides import (
-    COMPARED,
-    OTHER_DRAFT,
-    SEARCHED_MLX_LM,
-    SEARCHED_OURS,
-    Side,
-    available,
-)
+from benchmarks.peers.sides import COMPARED, OTHER_DRAFT, SEARCHED_MLX_LM, SEARCHED_OURS, Side
 from benchmarks.peers.transformers_side import TransformersSide
 
 TEMPERATURES = (0.0, 0.8)
@@ -109,7 +102,7 @@ class _Bench:
         self.measurement = Measurement(
             self.processes, self.prompts, settings["max_tokens"], records, self._progress
         )
-        self.compared = available(COMPARED, list(self.processes))
+        self.compared = [side for side in COMPARED if side.process in self.processes]
 
     def run(self) -> dict[str, Any]:
         """Measure, and return the JSON document."""

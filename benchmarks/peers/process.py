@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any
 
 from app.shell.errors import MachineFailed
@@ -46,9 +45,7 @@ class SideProcess:
     def __enter__(self) -> "SideProcess":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._pipe.close()
         self._process.join(10)
         if self._process.is_alive():

@@ -1,6 +1,5 @@
 """The compared sides: a process and a decoding method."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 OUR_LENGTHS = range(1, 16)
@@ -41,8 +40,3 @@ COMPARED = (
 )
 """The search adds `ours best` and `mlx-lm best`, the best length by category and temperature, and
 `mlx-lm best of all`, the best length for all prompts of a temperature: mlx-lm takes only one."""
-
-
-def available(sides: Sequence[Side], processes: Sequence[str]) -> list[Side]:
-    """The sides whose process is running."""
-    return [side for side in sides if side.process in processes]
