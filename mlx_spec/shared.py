@@ -84,16 +84,17 @@ class SharedEngine(Engine):
     def _rows(self, most: int) -> "SharedRows":
         # Calibration drafts with a Guess, the last of `_all`.
         known = [drafter if drafter in self._all else self._all[-1] for drafter in self.drafters]
-        self.ranks.send("rows", most=most, drafters=[self._all.index(drafter) for drafter in known])
-        return SharedRows(self.ranks, *self._parts, most)
+        return SharedRows(self.ranks, [self._all.index(drafter) for drafter in known], *self._parts, most)
 
 
 class SharedRows(Rows):
     """The texts of a shared engine."""
 
-    def __init__(self, ranks: Ranks, *parts: Any):
+    def __init__(self, ranks: Ranks, drafters: Sequence[int], *parts: Any):
         super().__init__(*parts)
         self._ranks = ranks
+        self._unsent: list[dict[str, Any]] = [{"call": "rows", "most": self.most, "drafters": drafters}]
+        """Calls for other ranks, sent with the next step: a refused prompt has none, and ends no answer."""
         self._added = 0
         self.texts: dict[int, Text] = {}
         """Texts that have not ended, by order of `add`: `Text.number` differs between ranks."""
@@ -105,18 +106,20 @@ class SharedRows(Rows):
         text = super().add(prompt, options, progress=progress and self._deferring(progress), **more)
         self.texts[self._added] = text
         self._added += 1
-        more = {"documents": text.documents, "streamed": text.streamed}
-        self._ranks.send("add", prompt=text.tokens, options=_plain(options), **more)
+        given = {"prompt": text.tokens, "options": _plain(options), "documents": text.documents}
+        self._unsent.append({"call": "add", **given, "streamed": text.streamed})
         return text
 
     def cancel(self, text: Text) -> None:
         for place, each in self.texts.items():
             if each is text and not (text.ended or self.closed):
-                self._ranks.send("cancel", text=place)
+                self._unsent.append({"call": "cancel", "text": place})
         super().cancel(text)
 
     def step(self) -> Read:
         self._check()
+        while self._unsent:
+            self._ranks.send(**self._unsent.pop(0))
         self._ranks.send(None)
         with self._ranks.together():
             read = super().step()

@@ -11,7 +11,7 @@ import pytest
 from mlx_spec import Engine, Options, Round
 from mlx_spec.candidate import NO_CANDIDATE
 from mlx_spec.drafters.lookup import LookupDrafter
-from mlx_spec.errors import BadOption, RankLost
+from mlx_spec.errors import BadOption, ContextFull, RankLost
 from mlx_spec.policy.policy import Fixed
 from mlx_spec.ranks import Ranks
 from mlx_spec.shared import SharedEngine, SharedPolicy
@@ -150,6 +150,20 @@ def test_several_texts_are_planned_by_the_policy_for_as_many(ranks: Twin) -> Non
     written = together(engine, [*PROMPTS], [Options(max_tokens=4)] * 3)
     assert [len(tokens(rounds)) for rounds in written] == [4, 4, 4]
     assert set(planned) == {4}, "three texts have four places"
+
+
+def test_other_ranks_hear_nothing_of_a_refused_prompt_and_go_on_with_the_answer_before_it(
+    ranks: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str | None] = []
+    monkeypatch.setattr(ranks, "send", lambda call, **_: sent.append(call))
+    engine = SharedEngine(model(), [], ranks, context_limit=LIMIT)
+    answer = engine.generate(PROMPT, Options(max_tokens=3))
+    next(answer)
+    with pytest.raises(ContextFull):
+        engine.generate([1] * LIMIT, Options())
+    assert len(tokens(answer)) == 2
+    assert sent == ["rows", "add", None, None, None]
 
 
 def test_a_rank_that_is_silent_is_given_up(ranks: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
