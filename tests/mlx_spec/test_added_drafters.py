@@ -243,20 +243,6 @@ def test_a_draft_model_does_not_draft_beyond_its_own_context(length):
     assert tokens(rounds) == reference(target, ids, 80)
 
 
-def test_another_answer_begun_from_a_progress_callback_ends_the_first_and_is_right_itself():
-    target, long, other = one_layer(0), prompt(1300, 1), prompt(700, 2)
-    engine = Engine(target, [ModelDrafter(nearly(one_layer))], context_limit=2048)
-    wanted, found = reference(target, other, 40), []
-
-    def meanwhile(done: int, total: int) -> None:
-        if not found:
-            found.extend(text(engine, other, max_tokens=40, draft_length=3))
-
-    with pytest.raises(SpecError, match="ended by a later one"):
-        list(engine.generate(long, Options(), progress=meanwhile))
-    assert found == text(engine, other, max_tokens=40, draft_length=3) == wanted
-
-
 def test_two_threads_at_once_get_a_sentence_and_the_next_answer_is_right():
     engine, ids, found = Engine(one_layer(0), context_limit=2048), prompt(9, 1), []
 

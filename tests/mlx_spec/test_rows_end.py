@@ -1,4 +1,4 @@
-"""Rows that end: by a later answer, or by an error."""
+"""Rows that end by an error."""
 
 import pytest
 
@@ -7,16 +7,6 @@ from mlx_spec.target.cache import Buffer
 from mlx_spec.target.model import Model
 from tests.mlx_spec.architectures import nearly
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama, together, tokens
-
-
-def test_a_later_answer_ends_the_rows_before_it():
-    engine = engine_of(one_layer(), context_limit=512)
-    rows = engine.rows()
-    rows.add(prompt(5), Options(max_tokens=5))
-    rows.step()
-    text(engine, prompt(5), max_tokens=3)
-    with pytest.raises(SpecError, match="ended by a later one"):
-        rows.step()
 
 
 def test_after_an_error_no_text_of_the_batch_goes_on_without_its_rows(monkeypatch):
