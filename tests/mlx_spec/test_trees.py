@@ -75,12 +75,6 @@ def test_a_tree_across_every_border_of_capacity_and_rejected_at_every_depth_give
     assert accepted == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("bits", [4, pytest.param(8, marks=pytest.mark.slow)])
-def test_a_tree_in_a_quantized_cache_gives_the_plain_text(bits):
-    engine, ids = branching(quantizable, "lopsided", kv_bits=bits), prompt(20, 3)
-    assert text(engine, ids, max_tokens=14, **TREE) == text(engine, ids, max_tokens=14, **PLAIN)
-
-
 @pytest.mark.parametrize(
     ("make", "shape", "bits"),
     [
