@@ -49,18 +49,13 @@ class Text:
     def __post_init__(self) -> None:
         self.prompt_length = len(self.tokens)
 
-    @property
-    def prefill_seconds(self) -> float:
-        """From when it was added until its prompt was read."""
-        return self.begun - self.asked if self.begun else 0.0
-
     def stats(self, rounds: Sequence[Round] | None = None) -> Stats:
         """Its statistics; of `rounds`, if the reader did not take all."""
         return summarise(
             self.rounds if rounds is None else rounds,
             prompt_tokens=self.prompt_length,
             cached_tokens=self.cached_tokens,
-            prefill_seconds=self.prefill_seconds,
+            prefill_seconds=self.begun - self.asked if self.begun else 0.0,
             peak_memory_bytes=mx.get_peak_memory(),
         )
 
