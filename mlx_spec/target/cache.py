@@ -97,14 +97,6 @@ class Buffer:
 
         self.arrays = tuple(map(moved, self.arrays))
 
-    def merge(self, whole: tuple[mx.array, ...], sequence: int, count: int) -> None:
-        """Put the rows of one sequence, held here, back into `whole`, those of `count` (empty: zeros)."""
-        if not whole:
-            whole = tuple(mx.zeros((count, *x.shape[1:]), x.dtype) for x in self.arrays)
-        for old, one in zip(whole, self.arrays, strict=True):
-            old[sequence : sequence + 1] = one
-        self.arrays = whole
-
     def copy(self, source: int, sequence: int, count: int) -> None:
         """Give one sequence the first `count` rows of another."""
         for x in self.arrays:
@@ -187,7 +179,10 @@ def only(buffers: Sequence[Buffer], sequence: int, count: int, end: int) -> Iter
         yield
     finally:
         for buffer, arrays in zip(buffers, whole, strict=True):
-            buffer.merge(arrays, sequence, count)
+            read = buffer.arrays
+            buffer.arrays = arrays or tuple(mx.zeros((count, *x.shape[1:]), x.dtype) for x in read)
+            for old, one in zip(buffer.arrays, read, strict=True):
+                old[sequence : sequence + 1] = one
 
 
 def capacity_for(rows: int) -> int:
