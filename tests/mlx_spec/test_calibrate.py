@@ -158,17 +158,10 @@ def test_what_was_timed_becomes_costs_at_both_contexts():
     assert calibration.verifying(calibration.near)[2] < 2, "a disturbance, since longer ones cost less"
 
 
-def test_measuring_leaves_no_rows_of_its_made_up_text():
-    """That text is made of token 1: a prompt of the same tokens must still be read."""
-    engine, ids = an_engine(), [1] * 20
-    wanted = text(an_engine(), ids, max_tokens=20)
-    for _ in Calibration(engine).run(60.0):
-        break
-    assert text(engine, ids, max_tokens=20) == wanted
-
-
 @pytest.mark.parametrize("seam", ["observe", "draft"])
-def test_measuring_that_is_interrupted_in_plain_rounds_or_drafts_leaves_none_either(seam, monkeypatch):
+def test_measuring_that_is_interrupted_in_plain_rounds_or_drafts_leaves_no_rows(seam, monkeypatch):
+    """Its text is made of token 1: a prompt of the same tokens must still be read."""
+
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -180,7 +173,7 @@ def test_measuring_that_is_interrupted_in_plain_rounds_or_drafts_leaves_none_eit
     assert text(engine, ids, max_tokens=20) == wanted
 
 
-def test_no_head_has_the_made_up_text_read_either():
+def test_no_head_has_the_made_up_text_read():
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
     engine.pretend_cached([1] * 300)
     rows = engine.rows()
