@@ -49,10 +49,10 @@ class Text:
     def __post_init__(self) -> None:
         self.prompt_length = len(self.tokens)
 
-    def stats(self, rounds: Sequence[Round] | None = None) -> Stats:
-        """Its statistics; of `rounds`, if the reader did not take all."""
+    def stats(self, rounds: Sequence[Round]) -> Stats:
+        """Its statistics, by the rounds that its reader took."""
         return summarise(
-            self.rounds if rounds is None else rounds,
+            rounds,
             prompt_tokens=self.prompt_length,
             cached_tokens=self.cached_tokens,
             prefill_seconds=self.begun - self.asked if self.begun else 0.0,
