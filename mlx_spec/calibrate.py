@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice, product, takewhile
 from statistics import median_low
 from typing import NamedTuple
@@ -96,8 +95,7 @@ class Calibration:
         self.free = [drafter.name for drafter in engine.drafters if not drafter.takes_time] or [Guess.name]
         """The others, whose rounds cost what passes of the target do. If there are none, a name for those
         costs, from which costs of batches are estimated."""
-        branching = [(d.name, nodes) for d in engine.drafters if d.trees for nodes in d.nodes]
-        self.trees = [replace(NO_CANDIDATE, drafter=name, nodes=n).costs_as for name, n in branching]
+        self.trees = [f"{d.name}{TREES}{nodes}" for d in engine.drafters if d.trees for nodes in d.nodes]
         """Drafters with a size of their trees, as in `Candidate.costs_as`."""
         self.plain: list[float] = []
         """Seconds of a plain round at the near context, each time it was timed."""
