@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from app.engine import protocol
-from app.engine.events import TextAdded, TurnEvent, merged
+from app.engine.events import PromptCounted, TextAdded, TurnEvent, merged
 from app.engine.loading import load
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Explain, Load, LoadFailed
 from app.shell import runtime
@@ -207,27 +207,34 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
 def _answer(
     request: Answer | None, session: "TunedSession", at_once: int, outbox: Outbox, inbox: _Inbox
 ) -> None:
-    """Write this answer and those requested meanwhile, `at_once` side by side, one event of each in turn."""
+    """Write this answer and those requested meanwhile, `at_once` side by side and token counts beside
+    them: one event of each in turn."""
     answers: dict[int, Iterator[TurnEvent | None]] = {}
+    counts, in_passes = set[int](), set[int]()
     try:
         while answers or request:
             while request:
                 answers[request.id] = session.answer(request, partial(inbox.is_cancelled, request.id))
-                request = inbox.next_answer(len(answers) < at_once)
+                if request.counts:
+                    counts.add(request.id)
+                request = inbox.next_answer(len(answers.keys() - counts) < at_once)
             for number, events in list(answers.items()):
                 try:
                     event = next(events)
                 except StopIteration:
                     del answers[number]
-                except (BadInput, SpecError) as error:
-                    if isinstance(error, RankLost):
+                except Exception as error:
+                    alone = number not in in_passes or isinstance(error, BadInput | SpecError)
+                    if isinstance(error, RankLost) or not alone:
                         raise
                     del answers[number]
                     outbox.send(_failed(number, error))
                 else:
+                    if isinstance(event, PromptCounted):  # passes begin after it
+                        in_passes.add(number)
                     if event is not None:
                         outbox.send(Answered(number, event))
-            request = inbox.next_answer(len(answers) < at_once)
+            request = inbox.next_answer(len(answers.keys() - counts) < at_once)
     except Exception as error:  # a pass failed, and all answers were in it
         for number in answers:
             outbox.send(_failed(number, error))

@@ -2,12 +2,12 @@
 
 The prompt says what happens: `slow` answers for ever, `hold` stays in the middle of its answer, `deaf` never
 begins one and looks at no cancel, `read` is read until it is stopped, `long to read` stays before its first
-piece, `fail` raises, `refuse` because of what was asked, `lost` another Mac, `crash` ends the process,
-`crash at 5` does so in the process's fifth answer, `fail at 5` raises there, `wait at 5` waits there until it
-is stopped, `controls` answers with characters a terminal would obey, `think` with a thought first, `think
-and call` calls after it, `markdown` with all kinds of it, `echo` tells what the engine was asked, `differ`
-answers longer with drafting, `full` ends where the context does, `call` calls the first tool twice, anything
-else gets the same short answer.
+piece, `unreadable` raises before that, `fail` in a pass, `refuse` for what was asked, `lost` another Mac,
+`crash` ends the process, `crash at 5` does so in the process's fifth answer, `fail at 5` raises there, `wait
+at 5` waits there until it is stopped, `controls` answers with characters a terminal would obey, `think` with
+a thought first, `think and call` calls after it, `markdown` with all kinds of it, `echo` tells what the
+engine was asked, `differ` answers longer with drafting, `full` ends where the context does, `call` calls the
+first tool twice, anything else gets the same short answer.
 """
 
 import json
@@ -89,6 +89,8 @@ class ScriptedSession:
     def answer(self, request: Answer, cancelled: Callable[[], bool]) -> Iterator[TurnEvent]:
         prompt, options = cast("Sequence[Message]", request.prompt), request.options
         said = prompt[-1]["content"]
+        if said == "unreadable":
+            raise ValueError("the secret words cannot be read")
         yield PromptCounted(10)
         while said == "long to read" and not cancelled():
             time.sleep(0.01)

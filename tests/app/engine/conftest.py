@@ -1,6 +1,12 @@
 """What the tests of the engine's side share."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+
+from app.engine.client import EngineClient
+from tests.app.tui.engine_thread import ThreadedClient
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +19,12 @@ def _short_texts_are_tokenized_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def _ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine gets the time that a busy machine needs to start and end it."""
     monkeypatch.setattr("app.engine.client.QUIT_SECONDS", 60)
+
+
+@pytest.fixture
+def threaded(tmp_path: Path) -> Iterator[EngineClient]:
+    """For tests in which it does not matter that the engine is another process."""
+    client = ThreadedClient(tmp_path / "engine.log")
+    client.start()
+    yield client
+    client.close()

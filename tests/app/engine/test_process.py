@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import Any, cast
 import pytest
 
 from app.engine.client import EngineClient, describe_death
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
+from app.engine.events import PrefillProgressed, TurnEnded
 from app.engine.protocol import (
-    Answer,
     Answered,
     AnswerFailed,
     Cancel,
@@ -34,8 +32,8 @@ from app.engine.protocol import (
 )
 from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
+from tests.app.engine.exchange import answer_of, ask, ended, exchange, has, spec
 from tests.app.tiny_pair import TinyPair
-from tests.app.tui.engine_thread import ThreadedClient
 
 SENDS_NO_EVENT = """
 import sys, time, multiprocessing.connection as pipe
@@ -46,14 +44,6 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / "tests" / "app" / "scripted_engine.py"
 
 
-def spec(name: str = "scripted") -> PairSpec:
-    return PairSpec(name, Source("/target"), Source("/draft"))
-
-
-def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
-    return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
-
-
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineClient]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
@@ -61,53 +51,6 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
     client.start()
     yield client
     client.close()
-
-
-@pytest.fixture
-def threaded(tmp_path: Path) -> Iterator[EngineClient]:
-    """For tests in which it does not matter that the engine is another process."""
-    client = ThreadedClient(tmp_path / "engine.log")
-    client.start()
-    yield client
-    client.close()
-
-
-Enough = Callable[[list[EngineEvent]], bool]
-
-
-def exchange(client: EngineClient, *requests: Request, until: Enough) -> list[EngineEvent]:
-    """Send the requests and poll; fails after a minute and shows the events so far."""
-    for request in requests:
-        client.send(request)
-    events: list[EngineEvent] = []
-    end = time.monotonic() + 60
-    while not until(events):
-        assert time.monotonic() < end, f"still waiting after {events}"
-        time.sleep(0.01)
-        events += client.poll()
-    return events
-
-
-def ended(answer_id: int) -> Enough:
-    def is_end(event: EngineEvent) -> bool:
-        match event:
-            case Answered(id, TurnEnded()) | AnswerFailed(id):
-                return id == answer_id
-        return False
-
-    return lambda events: any(map(is_end, events))
-
-
-def answer_of(events: list[EngineEvent], answer_id: int) -> TurnEnded:
-    """The answer's last event, whose text must be the sum of its pieces."""
-    answered = [e.event for e in events if isinstance(e, Answered) and e.id == answer_id]
-    (end,) = [event for event in answered if isinstance(event, TurnEnded)]
-    assert end.text == "".join(text_of(event.pieces) for event in answered if isinstance(event, TextAdded))
-    return end
-
-
-def has(kind: type[EngineEvent], count: int = 1) -> Enough:
-    return lambda events: sum(isinstance(e, kind) for e in events) >= count
 
 
 def test_answers_run_in_order_and_one_that_is_cancelled_or_fails_leaves_the_next_alone(
@@ -134,20 +77,6 @@ def test_a_cancel_ends_the_answer_it_names_and_no_other(threaded: EngineClient) 
     exchange(threaded, Load(spec()), ask(1, "slow"), ask(2, "slow"), until=has(Answered, 3))
     assert finished(exchange(threaded, Cancel(2), until=has(Answered, 5))) == []
     assert finished(exchange(threaded, Cancel(1), ask(3, "hello"), until=ended(3))) == [1, 2, 3]
-
-
-def test_answers_at_once_take_turns_and_a_pass_that_fails_ends_those_that_were_in_it(
-    threaded: EngineClient,
-) -> None:
-    load, later = Load(spec(), at_once=2), ask(3, "hello")
-    events = exchange(threaded, load, ask(1, "slow"), ask(2, "hello"), later, until=ended(3))
-    assert not ended(1)(events), "a short answer waits for no long one"
-    order = [event.id for event in events if isinstance(event, Answered)]
-    assert order.index(3) > max(place for place, number in enumerate(order) if number == 2), "a third waits"
-    events = exchange(threaded, ask(4, "fail"), until=ended(4))
-    failed = [event for event in events if isinstance(event, AnswerFailed)]
-    assert [event.id for event in failed] == [1, 4] and not any(event.refused for event in failed)
-    assert answer_of(exchange(threaded, ask(5, "hello"), until=ended(5)), 5).finish_reason == "stop"
 
 
 def test_where_another_mac_is_gone_the_pair_is(threaded: EngineClient) -> None:
