@@ -11,7 +11,7 @@ from app.server.body import Body, only, read_body
 from app.server.problem import Problem
 from app.server.service import Service, service
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import LEAST, Options
+from mlx_spec.types import LEAST, MAX_REPETITION_CONTEXT, Options
 
 MOST_TOKENS = 2**20
 """`max_tokens` if a request sets none: the context ends the answer sooner."""
@@ -19,6 +19,14 @@ MOST_STOPS = 16
 LONGEST_STOP = 1000
 PENALTIES = AliasChoices("repetition_penalty", "repeat_penalty")
 """vLLM's name of it, and that of llama.cpp, LM Studio and Ollama."""
+PENALISED = AliasChoices("repeat_last_n", "repetition_context_size")
+"""Their name of the tokens that it looks back, and mlx-lm's; 0 is no penalty, -1 the whole text."""
+
+
+NAMES = {
+    "draft_length": "draft.length", "verify": "draft.verify", "repetition_context": "repeat_last_n",
+}  # fmt: skip
+"""Of options that requests call otherwise."""
 
 
 def minus_one_is(meaning: int | None) -> BeforeValidator:
@@ -94,6 +102,9 @@ class Sampling(Unsupported):
     top_k: Annotated[int | None, minus_one_is(0)] = None
     min_p: float | None = None
     repetition_penalty: Annotated[float | None, Field(validation_alias=PENALTIES)] = None
+    repetition_context: Annotated[
+        int | None, minus_one_is(MAX_REPETITION_CONTEXT), Field(validation_alias=PENALISED)
+    ] = None
     seed: Annotated[int | None, minus_one_is(None)] = None
     stream: bool | None = None
     draft: Draft | None = None
@@ -106,10 +117,12 @@ class Sampling(Unsupported):
             given |= self.draft.model_dump(exclude_none=True)
         if given.get("draft_length") == "auto":
             given["draft_length"] = None
+        if given.get("repetition_context") == 0:
+            given |= {"repetition_context": 1, "repetition_penalty": 1.0}
         try:
             return replace(defaults, **{"seed": secrets.randbelow(2**32), **given})
         except OutOfRange as error:
-            name = {"draft_length": "draft.length", "verify": "draft.verify"}.get(error.option, error.option)
+            name = NAMES.get(error.option, error.option)
             raise Problem(400, error.of(name), param=name) from None
 
 

@@ -16,7 +16,7 @@ class History:
     ):
         self.sequence = sequence
         self.penalty = options.repetition_penalty
-        self.window = options.repetition_context
+        self.window = min(options.repetition_context, tokens.shape[1])
         if self.penalty != 1:
             places = length - self.window + mx.arange(self.window)
             self._before = tokens[sequence, mx.maximum(places, 0)]

@@ -55,6 +55,16 @@ def test_minus_one_is_no_limit_no_filter_and_no_seed_as_other_servers_read_it() 
     assert (options.max_tokens, options.top_k, options.repetition_penalty) == (MOST_TOKENS, 0, 1.1)
 
 
+@pytest.mark.parametrize("name", ["repeat_last_n", "repetition_context_size"])
+def test_a_request_says_how_far_a_penalty_looks_back(name: str) -> None:
+    for given, penalty, looked_back in ((64, 1.1, 64), (-1, 1.1, 2**20), (0, 1, 1), (None, 1.1, 9)):
+        asked = Sampling.model_validate({"repeat_penalty": 1.1, name: given})
+        options = asked.options(Options(repetition_context=9), None)
+        assert (options.repetition_penalty, options.repetition_context) == (penalty, looked_back)
+    with pytest.raises(Problem, match="repeat_last_n is -2; it must be between"):
+        Sampling.model_validate({name: -2}).options(Options(), None)
+
+
 @pytest.mark.parametrize(("given", "used"), [(0, 0), (1e-8, 0.0001), (0.5, 0.5)])
 def test_a_temperature_that_is_too_small_to_compute_with_is_the_smallest(given: float, used: float) -> None:
     """Programs that test models send 1e-8, and a top_p of 0."""

@@ -32,6 +32,16 @@ SAMPLED = {"max_tokens": 20, "temperature": 1.0, "seed": 11}
 FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.01, "repetition_penalty": 1.2}
 
 
+def test_a_penalty_that_looks_back_over_any_text_takes_no_memory_for_more_than_there_is():
+    engine = engine_of(tiny_llama(0), tiny_llama(1), context_limit=256)
+    asked = {"max_tokens": 8, "draft_length": 3, "repetition_penalty": 1.4}
+    whole = text(engine, prompt(12, 3), repetition_context=256, **asked)
+    mx.reset_peak_memory()
+    before = mx.get_active_memory()
+    assert text(engine, prompt(12, 3), repetition_context=2**20, **asked) == whole
+    assert mx.get_peak_memory() - before < 4 * 2**20
+
+
 @pytest.mark.parametrize(
     ("make", "filters"),
     grid(
