@@ -6,11 +6,12 @@ from typing import Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from app.server.gate import check_size
 from app.server.problem import Problem
 
+MOST_BODY_BYTES = 8 * 2**20
 BODY_SECONDS = 30.0
 MOST_VALUES = 200_000
 """Texts, lists and objects in a body: megabytes of small ones keep all streams waiting for seconds."""
@@ -68,6 +69,7 @@ def _shown(value: Any) -> str:
 
 async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
     """The body, or Problem."""
+    _check_head(request.headers)
     content = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -83,6 +85,24 @@ async def read_body(request: Request, kind: type[AnyBody]) -> AnyBody:
         return kind.model_validate_json(bytes(content), context={"values": 0})
     except ValidationError as error:
         raise _problem(max(error.errors(include_url=False), key=_depth)) from None
+
+
+def _check_head(headers: Headers) -> None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
+        raise Problem(415, message, code="unsupported_media_type")
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        message = f"The body is compressed ({encoding[:100]}). Send it as plain JSON."
+        raise Problem(415, message, code="unsupported_media_type")
+    check_size(int(headers.get("content-length", "0")))
+
+
+def check_size(size: int) -> None:
+    if size > MOST_BODY_BYTES:
+        limit = f"{MOST_BODY_BYTES // 2**20} MB"
+        raise Problem(413, f"The request is larger than {limit}. Send less.", code="request_too_large")
 
 
 def _values(content: bytes | bytearray) -> int:

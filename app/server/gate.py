@@ -2,7 +2,8 @@
 
 A web page can make a browser send requests to this machine, even under a domain of the page's own that
 resolves here (DNS rebinding). So the name in `Host` must be one of ours, an `Origin` must be one the user
-listed, and a body must be declared as JSON, which a page cannot do without a CORS preflight request.
+listed, and a body (`read_body`) must be declared as JSON, which a page cannot do without a CORS preflight
+request.
 """
 
 import asyncio
@@ -21,7 +22,6 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN_PATH = "/health"
 """Answered without a key."""
 MOST_CONNECTIONS = 256
-MOST_BODY_BYTES = 8 * 2**20
 MOST_HELD_BYTES = 256 * 2**20
 SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
@@ -71,8 +71,6 @@ class Gate:
             check_address(headers, [*self.names, scope["server"][0]], self.origins)
             if self.key and scope["path"] != OPEN_PATH:
                 check_key(headers, self.key)
-            if scope["method"] == "POST":
-                _check_body(headers)
         except Problem as problem:
             app = problem.response(scope)
         try:
@@ -98,21 +96,3 @@ def check_key(headers: Headers, key: str) -> None:
     if not hmac.compare_digest(given.encode("latin-1"), os.fsencode(key)):
         how = "`Authorization: Bearer KEY`; mlx-spec chat reads it from MLX_SPEC_API_KEY"
         raise Problem(401, f"The API key is missing or wrong. Send it as {how}.", code="invalid_api_key")
-
-
-def _check_body(headers: Headers) -> None:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        message = f"The content type is {kind[:100] or 'missing'}. Send Content-Type: application/json."
-        raise Problem(415, message, code="unsupported_media_type")
-    encoding = headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity":
-        message = f"The body is compressed ({encoding[:100]}). Send it as plain JSON."
-        raise Problem(415, message, code="unsupported_media_type")
-    check_size(int(headers.get("content-length", "0")))
-
-
-def check_size(size: int) -> None:
-    if size > MOST_BODY_BYTES:
-        limit = f"{MOST_BODY_BYTES // 2**20} MB"
-        raise Problem(413, f"The request is larger than {limit}. Send less.", code="request_too_large")

@@ -254,6 +254,7 @@ def test_an_answers_beginning_is_continued_if_the_request_says_so(tiny_server: R
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/messages", "/api/chat"])
 def test_a_client_with_a_wrong_address_is_told_the_right_ones(path: str, tiny_server: RunningServer) -> None:
+    assert tiny_server.ask(path, b"--1", {"Content-Type": "multipart/form-data; boundary=1"}).status == 404
     answer = tiny_server.ask(path, chat_body("hello"))
     assert answer.status == 404 and f"no {path} here" in answer.error["message"]
     listed = answer.error["message"].partition("has ")[2].rstrip(".").split(", ")

@@ -17,14 +17,15 @@ from starlette.types import Receive, Scope, Send
 from app.cli import main
 from app.engine.server_client import ServerClient
 from app.server import gate
-from app.server.body import Body, read_body
+from app.server.body import MOST_BODY_BYTES, Body, check_size, read_body
 from app.server.endpoints import ROUTES
-from app.server.gate import MOST_BODY_BYTES, check_address, check_key
+from app.server.gate import check_address, check_key
 from app.server.problem import Problem
 from tests.app.server.running_server import CHAT, JSON, RunningServer, chat_body
 
 SLOW_READER_SECONDS, MOST_CONNECTIONS = 1.0, 32
 """The limits of the scripted server."""
+AS_JSON = [(b"content-type", b"application/json")]
 KEY = "schlüssel".encode()
 ORIGIN = "http://localhost:3000"
 
@@ -50,7 +51,7 @@ async def test_what_just_reaches_a_limit_is_accepted() -> None:
     scope = {"type": "http", "method": "GET", "path": "/", "server": ("::1", 1), "headers": [(b"host", b"x")]}
     await gate.Gate(passed, ["x"], (), None, lambda: gate.MOST_CONNECTIONS)(scope, sends, sends)
     passed.assert_awaited_once()
-    gate.check_size(MOST_BODY_BYTES)
+    check_size(MOST_BODY_BYTES)
 
 
 @pytest.mark.parametrize("key", ["voilà", "СЕРВЕР", "успех"])
@@ -150,7 +151,7 @@ async def test_a_body_that_never_ends_is_refused_in_time(monkeypatch: pytest.Mon
         return sent.pop() if sent else await asyncio.sleep(60)
 
     with pytest.raises(Problem, match="not complete") as refused:
-        await read_body(Request({"type": "http"}, receive), Body)
+        await read_body(Request({"type": "http", "headers": AS_JSON}, receive), Body)
     assert refused.value.status == 408
 
 

@@ -166,7 +166,8 @@ async def read(sent: bytes, kind: type[Body]) -> Body:
     async def receive() -> Any:
         return {"type": "http.request", "body": sent}
 
-    return await read_body(Request({"type": "http"}, receive), kind)
+    headers = [(b"content-type", b"application/json")]
+    return await read_body(Request({"type": "http", "headers": headers}, receive), kind)
 
 
 async def test_a_body_of_too_many_small_values_is_refused_before_they_are_read() -> None:
