@@ -58,6 +58,12 @@ class AnswerReader:
             return list(pieces)
         return [passed for piece in pieces for passed in self._pass(piece.text, piece.mark)]
 
+    def thought_in(self, text: str) -> int:
+        """How much of the text that comes next is of a thought, with its marks and the blanks after it."""
+        if self._state in THOUGHT or (text.strip(), "thought") in self._marks:
+            return len(text)
+        return len(text) - len(text.lstrip()) if self._drops else 0
+
     def end(
         self, mark: Mark, *, cut: bool = False, stopped_at: str | None = None
     ) -> tuple[list[Piece], tuple[ToolCall, ...]]:

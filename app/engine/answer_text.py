@@ -18,7 +18,8 @@ class AnswerText:
     can depend on the tokens before it (`before`: those that the answer goes on from; `opened`: text of theirs
     that belongs to the answer). So text is decoded in
     a window: the tokens decoded last, plus those that wait for the rest of a character. Text that may begin
-    a stop text is held.
+    a stop text is held. No stop text is looked for in a thought: `thought_in` says how much of the text that
+    comes next is one, with the blanks after it.
     """
 
     def __init__(
@@ -27,8 +28,9 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
         opened: str = "",
+        thought_in: Callable[[str], int] = lambda text: 0,
     ) -> None:
-        self._decode = decode
+        self._decode, self._thought_in = decode, thought_in
         self._stop_texts = stop_texts
         self._window = list(before[-LONGEST_CHARACTER:])
         self._waiting: list[int] = []
@@ -36,7 +38,7 @@ class AnswerText:
         """Each token, and where its text begins (characters)."""
         self._decoded = opened
         self._opening = [Piece(opened, "plain")] if opened else []
-        """Shown with the first text. No stop text is looked for in it: it is the prompt's."""
+        """Shown with the first text, which is a thought's as it is: it opens one in the prompt."""
         self.shown = len(opened)
         """Characters released as part of the answer."""
         self._held: deque[tuple[int, Mark]] = deque()
@@ -90,16 +92,20 @@ class AnswerText:
     def _take(self, text: str, mark: Mark) -> list[Piece]:
         if not text:
             return []
+        thought = 0
+        if not self._held:
+            thought = len(text) if self._opening else self._thought_in(text)
         self._window, self._waiting = self._waiting, []
         self._decoded += text
         self._held.append((self.decoded, mark))
+        pieces = self._show(self.shown + thought) if thought else []
         held = self._decoded[self.shown :]
         found = [(held.index(stop), stop) for stop in self._stop_texts if stop in held]
         if found:
             at, self.stopped_at = min(found)
-            return self._show(self.shown + at)
+            return pieces + self._show(self.shown + at)
         begun = (n for stop in self._stop_texts for n in range(1, len(stop)) if held.endswith(stop[:n]))
-        return self._show(self.decoded - max(begun, default=0))
+        return pieces + self._show(self.decoded - max(begun, default=0))
 
     def _show(self, until: int) -> list[Piece]:
         pieces, self._opening = self._opening, []

@@ -32,7 +32,6 @@ class Turn:
         import mlx.core as mx
 
         begin, (pieces, taken) = self.text.decoded, self._pieces(played)
-        pieces = self._calls.add(pieces)
         if self.text.stopped:
             played = _cut(played, taken)
         self.rounds.append(played)
@@ -100,7 +99,7 @@ class Turn:
                 self._mark = "accepted" if position < played.accepted else "bonus"
             if played.likeliness:
                 self._scored.append(self._score(token, played.likeliness[position]))
-            pieces += self.text.add(token, self._mark)
+            pieces += self._calls.add(self.text.add(token, self._mark))
         return pieces, len(played.tokens)
 
 

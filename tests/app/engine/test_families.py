@@ -195,9 +195,7 @@ def test_what_agents_send_is_accepted(made: Make, family: str) -> None:
 
 def test_gpt_oss_is_given_the_thought_before_a_call(made: Make) -> None:
     tokenizer = made("gpt-oss")
-    message: Message = {
-        "role": "assistant", "content": "So.", "reasoning_content": "hm", "tool_calls": [called("1")],
-    }  # fmt: skip
+    message: Message = {"role": "assistant", "content": "So.", "reasoning_content": "hm", "tool_calls": [called("1")]}  # fmt: skip
     result: Message = {"role": "tool", "content": "42", "tool_call_id": "1"}
     assert "<|channel|>analysis<|message|>hm<|end|>" in tokenizer.decode(
         ids(tokenizer, USER, message, result)
@@ -230,9 +228,8 @@ def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made:
     tokenizer = made("qwen3.5")
     session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
     *events, _ = session.answer(Answer(0, (USER,), Options(max_tokens=1), begun="a", parts=True))
-    assert [p for event in events if isinstance(event, TextAdded) for p in event.pieces] == [
-        Piece("b", "plain")
-    ]
+    pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
+    assert pieces == [Piece("b", "plain")]
     assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
 
 
@@ -273,6 +270,12 @@ CHATTED = [
     ("magistral", "[THINK]hm[/THINK]Hi"),
     ("minimax-m2", "hm\n</think>\n\nHi"),
 ]
+
+
+@pytest.mark.parametrize(("family", "said"), CHATTED)
+def test_no_stop_text_is_found_in_a_thought_or_in_blanks_after_it(made: Make, family: str, said: str) -> None:
+    for stop, text in (("\n", "Hi"), ("hm", "Hi\n\nno"), ("H", "")):
+        assert parted(*say(made(family), f"{said}\n\nno", stop=(stop,)))[:2] == ("hm", text)
 
 
 @pytest.mark.parametrize(("family", "said"), CHATTED)
