@@ -137,17 +137,11 @@ class Session:
         options = replace(options, stop_tokens=stops)
         reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
         documents = [self._encode(document) for document in request.documents]
-        if request.counts:
-            messages = cast("Sequence[Message]", prompt)
-            ids, dropped = chat_ids(
-                tokenizer, messages, maxsize, cancelled, request.tools, request.template_values
-            )
-        else:
-            limit = None if request.whole else options.max_tokens
-            begun_size = len(self._encode(request.begun))
-            ids, dropped = self.prompt_ids(
-                prompt, limit, begun_size, cancelled, request.tools, request.template_values
-            )
+        limit = None if request.whole else options.max_tokens
+        begun_size = len(self._encode(request.begun))
+        ids, dropped = self.prompt_ids(
+            prompt, limit, begun_size, cancelled, request.tools, request.template_values
+        )
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)
         if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
@@ -232,7 +226,8 @@ class Session:
         limit = self._pair.context_limit
         room = maxsize if max_tokens is None else limit - min(max_tokens, limit // 4) - begun
         ids, dropped = chat_ids(self._pair.tokenizer, messages, room, cancelled, tools, template_values)
-        if (length := len(ids) + begun) >= limit and messages[0]["role"] == "system":
+        length = len(ids) + begun
+        if max_tokens is not None and length >= limit and messages[0]["role"] == "system":
             raise ContextFull(length, limit, "Shorten the chat's instructions or the prompt.")
         return ids, dropped
 

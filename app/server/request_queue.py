@@ -120,14 +120,10 @@ class RequestQueue:
         for asked in (*self.waiting, *self.running):
             self.leave(asked)
 
-    @property
-    def _free(self) -> int:
-        """Places for answers with the engine. A request that only counts tokens needs none."""
-        return self._at_once - sum(not asked.request.counts for asked in self.running)
-
     def _advance(self) -> None:
         for asked in [*self.waiting]:
-            if asked.request.counts or self._free > 0:
+            # Counting tokens takes no place of an answer.
+            if asked.request.counts or sum(not one.request.counts for one in self.running) < self._at_once:
                 self.waiting.remove(asked)
                 self.running.add(asked)
                 asked.id = self.link.send(lambda event, asked=asked: self._take(asked, event), asked.request)
