@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from app.engine.events import TextAdded, TurnEnded, TurnEvent
 from app.engine.protocol import Answer
 from app.server.problem import Problem
-from app.server.request_queue import QueuedRequest, RequestQueue
+from app.server.request_queue import ENDING, QueuedRequest, RequestQueue
 
 KEEP_ALIVE_SECONDS = 10.0
 """How long a stream is silent before it sends a keep-alive. An error before the first one sets the response's
@@ -117,7 +117,7 @@ async def _frames(
                 due = time.monotonic() + KEEP_ALIVE_SECONDS
             event = await each.next(max(0.0, due - time.monotonic()))
         if event.finish_reason == "cancelled":
-            raise Problem(503, "The answer was cut off: the server is shutting down.")
+            raise Problem(503, ENDING)
         if each.request.one_call:
             event = replace(event, tool_calls=event.tool_calls[:1])
         yield "".join(writer.ended(index, each, event))

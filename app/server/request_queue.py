@@ -15,6 +15,7 @@ from mlx_spec.stats import summarise
 
 MOST_WAITING = 64
 RETRY_SECONDS = 5
+ENDING = "The answer was cut off: the server is shutting down."
 
 
 class QueuedRequest:
@@ -116,9 +117,15 @@ class RequestQueue:
         elif asked in self.running:
             self.link.cancel(asked.id)
 
-    def cancel_all(self) -> None:
+    def end(self, seconds: float) -> None:
+        """Cancel all. Those that the engine has not ended after `seconds` fail: it may be loading a pair."""
         for asked in (*self.waiting, *self.running):
             self.leave(asked)
+        asyncio.get_running_loop().call_later(seconds, self._fail_all)
+
+    def _fail_all(self) -> None:
+        for asked in self.running:
+            asked.take(AnswerFailed(0, ENDING, died=True))
 
     def _advance(self) -> None:
         for asked in [*self.waiting]:

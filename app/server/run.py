@@ -51,7 +51,7 @@ class _Server(uvicorn.Server):
     queue: RequestQueue
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.queue.cancel_all()
+        self.queue.end(GRACE_SECONDS / 2)
         await super().shutdown(sockets)
 
 

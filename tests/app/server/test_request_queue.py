@@ -122,6 +122,17 @@ async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
     assert told.value.status == 503
 
 
+async def test_at_the_end_a_request_is_told_so_though_the_engine_is_busy() -> None:
+    """It loads a pair, or is in a long pass: the client got 500 and no reason."""
+    link: Any = SimpleNamespace(send=lambda *_: 1, pump=lambda: None, cancel=lambda number: None)
+    queue = RequestQueue(link, print, at_once=1)
+    (asked,) = queue.join([Answer(0, "hello", Options())])
+    queue.end(0.01)
+    with pytest.raises(Problem, match="cut off: the server is shutting down") as told:
+        await asked.next(5)
+    assert told.value.status == 503
+
+
 async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer() -> None:
     sent: list[Answer] = []
     link: Any = SimpleNamespace(send=lambda _, request: sent.append(request), pump=lambda: None)
