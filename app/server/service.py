@@ -95,6 +95,8 @@ def opened(
                 "The engine ended, and with it the connection to the other Macs. Start all of them again."
             )
             failed(MachineFailed(message))
+        elif isinstance(event, EngineDied) and not event.while_answering:  # else its requests tell
+            talk(event.text)
         if not isinstance(event, Loaded):
             return
         try:

@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
+from app.chat.engine_link import EngineDied
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
-from app.server import run
+from app.server import run, service
 from app.server.endpoints import health
 from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.types import Options
@@ -126,6 +128,18 @@ async def test_health_is_ok_where_an_answer_would_begin_without_delay(
     answer = await health(request)
     assert json.loads(bytes(answer.body)) == {"status": status}
     assert answer.status_code == (200 if status == "ok" else 503)
+
+
+@pytest.mark.parametrize("while_answering", [False, True])
+async def test_an_engine_that_ends_while_nobody_asks_is_logged(
+    while_answering: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else its requests are: a server whose pair lacked memory while it loaded printed nothing."""
+    link = Mock()
+    monkeypatch.setattr(service, "EngineLink", lambda *_: link)
+    with service.opened(pair("large").pair, Options(), 1, print, print):
+        link.listener(EngineDied("It lacked memory.", while_answering))
+    assert capsys.readouterr().err == ("" if while_answering else "It lacked memory.\n")
 
 
 def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None:
