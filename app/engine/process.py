@@ -166,6 +166,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                 match request:
                     case Load(pair, at_once):
                         session = None
+                        if inbox.is_left():
+                            raise BadInput("Another pair was chosen before this one was opened.")
                         gc.collect()  # pairs hold themselves in circles: free the old one before the next
                         session = open_pair(pair, lambda text: outbox.send(protocol.Indexing(text)))
                         outbox.send(protocol.Loaded(session.info))
