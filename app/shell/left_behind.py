@@ -42,8 +42,8 @@ class LeftBehind:
     def close(self) -> None:
         """Close the file and leave it for the next process."""
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            file.close()  # fails if what it holds cannot be written
 
     def take_over(self, kind: Any, take: Callable[[Any], object]) -> None:
         """Call `take` with the value, of type `kind`, of every process that has ended, and delete its file.

@@ -1,5 +1,6 @@
 """The state that a killed process leaves behind goes to exactly one other process, complete."""
 
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -78,6 +79,23 @@ def test_what_cannot_be_kept_by_the_next_program_stays_where_it_is(
         take_over(full)
     last = LeftBehind(tmp_path)
     assert take_over(last) == [{"left": [1]}]
+    last.drop()
+
+
+def test_where_there_is_room_again_after_a_full_disk_it_is_kept_again(tmp_path: Path) -> None:
+    program, limits = LeftBehind(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    program.keep({"left": [1]})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        for change in (lambda: program.keep({"left": [2]}), program.drop):
+            with pytest.raises(OSError, match="too large"):
+                change()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    program.keep({"left": [3]})
+    program.close()
+    last = LeftBehind(tmp_path)
+    assert take_over(last) == [{"left": [3]}]
     last.drop()
 
 
