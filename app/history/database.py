@@ -218,6 +218,12 @@ def text_of(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
+def has_all(text: bytes, words: str) -> bool:
+    """Whether a text has all words, of which a condition of SQL has room for some hundreds only."""
+    folded = text_of(text).casefold()
+    return all(word in folded for word in words.casefold().split())
+
+
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):

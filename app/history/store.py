@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.history.database import damaged, history_file, open_database, open_to_read, text_of, unusable
+from app.history.database import damaged, has_all, history_file, open_database, open_to_read, unusable
 from app.history.records import (
     AnswerFacts,
     Chat,
@@ -68,7 +68,7 @@ ON CONFLICT (chat, id) DO UPDATE SET text = excluded.text,
 """
 
 _SELECT_MESSAGES = f"SELECT {', '.join(_MESSAGE)} FROM messages WHERE chat = ? ORDER BY number"
-_HAS_WORD = "instr(casefold(CAST({} AS BLOB)), ?)"
+_HAS_ALL = "has_all(CAST({} AS BLOB), ?)"
 _SELECT_ROWS = f"""
 SELECT {", ".join(f"c.{name}" for name in _CHAT)},
 (SELECT COUNT(*) FROM messages m WHERE m.chat = c.id),
@@ -93,7 +93,7 @@ class History:
                 raise
             (self.connection, self.file), self.refusal = opened, error
         # SQLite's own LIKE and lower() handle the case of ASCII letters only. Python refuses a damaged TEXT.
-        self.connection.create_function("casefold", 1, lambda of: text_of(of).casefold(), deterministic=True)
+        self.connection.create_function("has_all", 2, has_all, deterministic=True)
 
     def close(self) -> None:
         self.connection.close()
@@ -138,19 +138,17 @@ class History:
         words = _storable(text).split()
         if not words:
             return []
-        titled = " AND ".join([_HAS_WORD.format("title")] * len(words))
-        ids = self.connection.execute(
-            f"SELECT id FROM chats WHERE {titled} ORDER BY touched DESC", list(map(str.casefold, words))
-        )
+        titled = f"SELECT id FROM chats WHERE {_HAS_ALL.format('title')} ORDER BY touched DESC"
+        ids = self.connection.execute(titled, [" ".join(words)])
         hits: dict[str, tuple[str | None, str]] = {chat_id: (None, "") for (chat_id,) in ids}
         long = " ".join('"' + word.replace('"', '""') + '"' for word in words if len(word) >= TRIGRAM)
-        short = [word.casefold() for word in words if len(word) < TRIGRAM]
+        short = " ".join(word for word in words if len(word) < TRIGRAM)
         source = "texts JOIN searched m ON m.number = texts.rowid" if long else "searched m"
-        wanted = " AND ".join(["texts MATCH ?"] * bool(long) + [_HAS_WORD.format("m.text")] * len(short))
+        wanted = " AND ".join(["texts MATCH ?"] * bool(long) + [_HAS_ALL.format("m.text")] * bool(short))
         order = "rank, m.number DESC" if long else "m.number DESC"
         for chat_id, message_id, message in self.connection.execute(
             f"SELECT m.chat, m.id, m.text FROM {source} WHERE {wanted} ORDER BY {order} LIMIT {HITS}",
-            [long] * bool(long) + short,
+            [*filter(None, (long, short))],
         ):
             if hits.get(chat_id, (None, ""))[0] is None:
                 hits[chat_id] = message_id, _excerpt(message, words)

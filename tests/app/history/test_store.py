@@ -66,6 +66,13 @@ def test_search_finds_parts_of_words_in_any_script_and_takes_no_sign_as_syntax(h
         assert titles(history, f"{word} absent") == [], word
 
 
+def test_a_whole_text_can_be_searched_for(history: History) -> None:
+    numbers = [str(number) for number in range(2000)]  # short and long words, more than SQL takes conditions
+    history.save([chat()], [prompt("p", " ".join(numbers))])
+    assert titles(history, " ".join(reversed(numbers))) == ["A title"]
+    assert titles(history, " ".join([*numbers, "2000"])) == titles(history, "x " * 2000) == []
+
+
 def test_search_sees_a_text_as_it_is_now_and_shows_where(history: History) -> None:
     history.save([chat()], [answer("a", "p", "word " * 50 + "begun\n\tneedle " + "word " * 50)])
     (row,) = history.search("needle")
