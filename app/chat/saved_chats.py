@@ -113,7 +113,13 @@ class SavedChats:
                 "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
             )
         chat = self.deleted.pop()
-        await self._ask(lambda history: history.restore(chat.id))
+        try:
+            is_there = await self._ask(lambda history: history.restore(chat.id))
+        except AppError:
+            self.deleted.append(chat)
+            raise
+        if not is_there:
+            raise BadInput(f"'{chat.title}' is not in the history any more.")
         if not len(self._chat.conversation.tree):
             await self.resume(chat.id)
         return f"'{chat.title}' is back."

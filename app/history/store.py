@@ -196,8 +196,8 @@ class History:
         """Hide a chat from every list; `restore` brings it back for a week."""
         return self._change("UPDATE chats SET deleted = ? WHERE id = ?", now(), chat_id) > 0
 
-    def restore(self, chat_id: str) -> None:
-        self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id)
+    def restore(self, chat_id: str) -> bool:
+        return self._change("UPDATE chats SET deleted = NULL WHERE id = ?", chat_id) > 0
 
     def purge(self) -> None:
         # Deleted before its last change: the clock was wrong, so the week begins now.
