@@ -100,23 +100,25 @@ class Conversation:
             self._history.forget(message)
 
     def show_branch(self, message: ChatMessage) -> None:
-        self.chat = replace(self.chat, leaf=self.tree.end_of(message.id))
-        self._save()
+        self.put(replace(self.chat, leaf=self.tree.end_of(message.id)))
 
     def set_up(self, *, system: str | None = None, settings: Settings | None = None) -> None:
+        chat = self.chat
         if system is not None:
-            self.chat = replace(self.chat, system=system)
+            chat = replace(chat, system=system)
         if settings is not None:
             options, drafting, seed = settings.options, settings.drafting, settings.keeps_seed
-            self.chat = replace(self.chat, options=options, drafting=drafting, keeps_seed=seed)
-        self._save()
+            chat = replace(chat, options=options, drafting=drafting, keeps_seed=seed)
+        self.put(chat)
 
     def save_all(self) -> None:
         """Write everything again, into a new history file."""
         if len(self.tree):
             self._put(*self.tree.values())
 
-    def _save(self) -> None:
+    def put(self, chat: Chat) -> None:
+        """Give the chat its new value; the history takes title and archive of a chat that it has not yet."""
+        self.chat = chat
         if len(self.tree):  # an empty chat is not kept
             self._put()
 

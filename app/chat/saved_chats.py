@@ -79,7 +79,7 @@ class SavedChats:
             raise BadInput("Give the title: /rename TITLE")
         if is_in_view := self._is_in_view(chat):
             conversation = self._chat.conversation
-            conversation.chat = replace(conversation.chat, title=title)
+            conversation.put(replace(conversation.chat, title=title))
         if not await self._ask(lambda history: history.rename(chat.id, title)) and not is_in_view:
             raise BadInput(NOT_SAVED)
         return f"The chat is now '{title}'."
@@ -89,7 +89,7 @@ class SavedChats:
         is_saved = await self._ask(lambda history: history.archive(chat.id, archived))
         if self._is_in_view(chat):
             conversation = self._chat.conversation
-            conversation.chat = replace(conversation.chat, archived=archived)
+            conversation.put(replace(conversation.chat, archived=archived))
         elif not is_saved:
             raise BadInput(NOT_SAVED)
         where = self._fill_in("in the archive ({sessions.archived} in the list of chats shows it)")

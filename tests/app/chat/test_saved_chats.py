@@ -71,3 +71,18 @@ async def test_undo_says_when_a_chat_went_with_the_file_of_the_history(tmp_path:
         file.unlink()
     assert await saved.refused(saved.undo()) == "'First' is not in the history any more."
     saved.history.close()
+
+
+async def test_a_chat_is_renamed_and_archived_also_while_it_could_not_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    saved = Saved(tmp_path / "history.db")
+    for change in (lambda chat: saved.rename(chat, "Named"), saved.archive):
+        await saved.titles()  # all is written
+        saved.trouble = locked(tmp_path / "history.db").close  # after the write of the chat has failed
+        conversation = saved._chat.conversation = saved.begin("A prompt")
+        await change(conversation.chat)
+    assert await saved.titles() == ["In view", "Named"]
+    assert [row.chat.title for row in await saved.rows("", archived=True)] == ["A prompt"]
+    saved.history.close()
