@@ -140,8 +140,11 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None]
     with suppress(sqlite3.DatabaseError, OSError), ExitStack() as stack:
         try:
             file = path.stat()
-            # Without `immutable` SQLite writes files beside this one even to read it.
-            name = f"{path.resolve().as_uri()}?immutable=1"
+            # Without `immutable` SQLite writes files beside this one even to read it, unless a program that
+            # was killed left them; and with it what is in them alone, the latest changes, is not read.
+            log = Path(f"{path.resolve()}-wal")
+            mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+            name = f"{path.resolve().as_uri()}?{mode}"
         except FileNotFoundError:
             file, name = None, "file::memory:"
         connection = sqlite3.connect(name, uri=True)
