@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 from app.shell.errors import MachineFailed
@@ -15,8 +16,11 @@ def write_setting(file: Path, name: str, value: str) -> None:
     try:
         with locked(file.parent):
             text = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
-            changed = _with_setting(text, name, value)
-            if tomllib.loads(changed) != tomllib.loads(text) | {name: value}:
+            wanted = tomllib.loads(text) | {name: value}
+            changed, found = _with_setting(text, name, value), None
+            with suppress(ValueError):
+                found = tomllib.loads(changed)
+            if found != wanted:
                 raise MachineFailed(f"{file} sets {name} in a way that is not understood. Change it there.")
             atomic_write(file, changed, file.stat().st_mode & 0o777 if file.exists() else 0o600)
     except (OSError, ValueError, RecursionError) as error:

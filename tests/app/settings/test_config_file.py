@@ -51,14 +51,21 @@ def test_a_file_with_a_byte_order_mark_is_read_and_written(
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["theme = [\n", '"theme" = "old"\n', 'theme = """\nold"""\n', "theme = {a = 1}\n", f"a = {'[' * 20_000}"],
+    ("text", "why"),
+    [
+        ("theme = [\n", "at end of document"),
+        ("marks = \n", "at line 1, column 9"),
+        ('"theme" = "old"\n', "sets theme in a way that is not understood"),
+        ('theme = """\nold"""\n', "sets theme in a way that is not understood"),
+        ("theme = {a = 1}\n", "sets theme in a way that is not understood"),
+        (f"a = {'[' * 20_000}", ""),
+    ],
     ids=lambda text: text[:9],
 )
-def test_a_file_that_is_not_understood_stays_as_it_is(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_understood_stays_as_it_is(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "config.toml"
     file.write_text(text)
-    with pytest.raises(MachineFailed, match="config.toml"):
+    with pytest.raises(MachineFailed, match=f"config.toml.*{why}"):
         write_setting(file, "theme", "nord")
     assert file.read_text() == text and os.listdir(tmp_path) == ["config.toml"]
 
