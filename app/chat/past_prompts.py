@@ -36,7 +36,8 @@ class PastPrompts:
             if written.text.strip() or left:
                 self._put(written.text, left or None)
         self._put(text, files)
-        self._to_end()
+        self._place = len(self._texts)
+        self._edits.clear()
 
     def _put(self, text: str, files: tuple[Attachment, ...] | None) -> None:
         self._texts = [*(one for one in self._texts if one != text), text]
@@ -75,7 +76,3 @@ class PastPrompts:
             self._files[left] = shown.attachments
         else:
             self._draft = replace(self._draft, attachments=shown.attachments)
-
-    def _to_end(self) -> None:
-        self._place = len(self._texts)
-        self._edits.clear()

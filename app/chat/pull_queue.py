@@ -66,9 +66,8 @@ class PullJob:
                 self.progress = progress
             self.state = "done"
         except PullCancelled:
-            self.state = (
-                "done" if installed(self.pair) else "cancelled"
-            )  # all had come, and was being checked
+            # Done if all had come and was being checked.
+            self.state = "done" if installed(self.pair) else "cancelled"
         except Exception as error:
             # The thread ends here: a job that stayed `running` would block the rest.
             known = isinstance(error, ModelsError | OSError)
