@@ -35,6 +35,8 @@ class PullJob:
         self.progress: Progress | None = None
         """None until the download process reports."""
         self.error = error
+        self.again = False
+        """It was asked for again while it stops."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pull", daemon=True)
 
@@ -53,8 +55,13 @@ class PullJob:
     def cancel(self) -> None:
         """Stop the download, or drop it if it is not running; files that have arrived are kept."""
         self._stop.set()
+        self.again = False
         if self.state in ("waiting", "paused", "failed"):
             self.state = "cancelled"
+
+    def ask_again(self) -> None:
+        """Has it begin anew once it has stopped, if it is stopping."""
+        self.again = self._stop.is_set()
 
     def wait(self) -> None:
         if self._thread.is_alive():
@@ -120,6 +127,7 @@ class PullQueue:
         """Download a pair, or try again; an unfinished job stays as it is."""
         job = self.of(pair)
         if job is not None and job.unfinished:
+            job.ask_again()
             return job
         self.jobs = [job for job in self.jobs if job.pair != pair] + [PullJob(pair)]
         self._start_next()
@@ -138,6 +146,9 @@ class PullQueue:
         return ended
 
     def _start_next(self) -> None:
+        self.jobs = [
+            PullJob(job.pair) if job.again and job.state == "cancelled" else job for job in self.jobs
+        ]
         if not any(job.state == "running" for job in self.jobs) and self.unfinished:
             self.unfinished[0].start()
         self._keep()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -118,6 +119,31 @@ def test_a_download_that_is_cancelled_when_all_of_it_had_come_is_done(
         job = queue.add(find(name).spec)
         job.wait()
         assert job.state == state
+    queue.end()
+
+
+def test_a_download_that_is_asked_for_again_while_it_stops_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = Event()
+
+    def stops(pair: PairSpec, **_: object) -> Iterator[Progress]:
+        end.wait(60)
+        raise PullCancelled("Pulling was cancelled.")
+
+    monkeypatch.setattr("app.chat.pull_queue.pull", stops)
+    queue, pair = PullQueue(tmp_path), find(FIRST).spec
+    for is_wanted in (True, False):
+        end.clear()
+        job = queue.add(pair)
+        queue.cancel(pair)
+        assert queue.add(pair) is job
+        if not is_wanted:
+            queue.cancel(pair)
+        end.set()
+        job.wait()
+        assert (job in queue.advance()) is (job in queue.jobs) is not is_wanted
+        queue.jobs[0].wait()
     queue.end()
 
 
