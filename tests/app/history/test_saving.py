@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -194,18 +193,6 @@ def test_a_read_only_history_is_read_and_saved_later(tmp_path: Path, monkeypatch
     until(lambda: not saving.unsaved)
     assert saving.close() == 0 and [one.kind for one in news] == ["failed", "resumed"]
     assert [message.text for message in read(path)] == ["hello"]
-
-
-def test_a_read_only_history_of_a_program_that_was_killed_has_its_last_changes(tmp_path: Path) -> None:
-    History(tmp_path / "history.db").close()
-    running = History(tmp_path / "history.db")
-    running.save([chat()], [prompt("p", "hello")])
-    left = shutil.copytree(tmp_path, tmp_path / "left")
-    running.close()
-    with read_only(left):
-        history = History(left / "history.db", to_read=True)
-        assert history.refusal is not None and [m.text for m in history.messages(chat())] == ["hello"]
-        history.close()
 
 
 @pytest.mark.parametrize("what", ["moved", "removed", "broken"])

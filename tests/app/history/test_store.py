@@ -1,6 +1,7 @@
 """Chats on disk: saved, read back, found, undone, and safe from damaged files."""
 
 import resource
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -16,6 +17,7 @@ from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats
 from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, ROUNDS, TEXT, answer, branching, chat, prompt
+from tests.app.read_only import read_only
 
 
 def titles(history: History, text: str) -> list[str]:
@@ -235,6 +237,18 @@ def test_where_the_disk_is_full_another_folder_is_offered(tmp_path: Path) -> Non
             History(tmp_path / "history.db")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_read_only_history_of_a_program_that_was_killed_has_its_last_changes(tmp_path: Path) -> None:
+    History(tmp_path / "history.db").close()
+    running = History(tmp_path / "history.db")
+    running.save([chat()], [prompt("p", "hello")])
+    left = shutil.copytree(tmp_path, tmp_path / "left")
+    running.close()
+    with read_only(left):
+        history = History(left / "history.db", to_read=True)
+        assert history.refusal is not None and [m.text for m in history.messages(chat())] == ["hello"]
+        history.close()
 
 
 def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
