@@ -100,16 +100,6 @@ def test_another_pair_does_not_wait_until_the_one_before_is_measured(threaded: E
     assert has(Loaded, 2)(events) and not has(Tuning, 400)(events)
 
 
-def test_a_pair_that_was_left_before_its_turn_to_be_opened_is_not_opened(threaded: EngineClient) -> None:
-    exchange(threaded, Load(spec()), ask(1, "slow"), until=has(Answered))
-    left, last = (Load(spec("left")), ask(2, "hello")), (Load(spec("last")), Cancel(1), ask(3, "hello"))
-    events = exchange(threaded, *left, *last, until=ended(3))
-    assert [event.info.name for event in events if isinstance(event, Loaded)] == ["last"]
-    why = "Another pair was chosen before this one was opened."
-    assert LoadFailed(why, refused=True) in events and AnswerFailed(2, why) in events
-    assert answer_of(events, 3).finish_reason == "stop"
-
-
 def test_closing_ends_an_engine_that_measures(threaded: EngineClient) -> None:
     exchange(threaded, Load(spec("untuned")), until=has(Tuning))
     threaded.close()
