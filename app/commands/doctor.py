@@ -14,7 +14,7 @@ from app.shell.machine import device_name, versions
 from app.shell.output import data, is_dumb, json_data
 from app.shell.printable import one_line
 from models.files import bytes_below
-from models.hub.endpoint import endpoint, is_web_address
+from models.hub.endpoint import endpoint, wrong_setting
 from models.pairs import installed
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.own_drafters import own_drafters
@@ -120,9 +120,9 @@ def _pairs() -> Iterator[Finding]:
 
 
 def _hub() -> Iterator[Finding]:
-    if not is_web_address():
-        fix = "Unset HF_ENDPOINT, or set it to one like https://huggingface.co."
-        yield Finding("Hub", f"HF_ENDPOINT is '{endpoint()}', which is no web address", "bad", fix)
+    if wrong := wrong_setting():
+        name, what, right = wrong
+        yield Finding("Hub", f"{name} is {what}", "bad", f"Unset {name}, or set it to one like {right}.")
         return
     from huggingface_hub import constants, get_token
     from huggingface_hub.utils import get_session

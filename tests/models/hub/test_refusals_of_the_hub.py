@@ -221,6 +221,19 @@ def test_an_endpoint_that_is_no_web_address_is_refused(
         last()
 
 
+@pytest.mark.parametrize("name", ["HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT"])
+@pytest.mark.parametrize("seconds", ["", "1.5", "ten", "-1"])
+def test_a_time_limit_that_the_hubs_library_cannot_read_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, seconds: str
+) -> None:
+    monkeypatch.setenv(name, seconds)
+
+    with pytest.raises(
+        MachineTrouble, match=f"{name} is '{seconds}', which is no whole number of seconds. Unset"
+    ):
+        last()
+
+
 def test_an_endpoint_that_no_request_can_be_sent_to_is_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
