@@ -15,7 +15,7 @@ from typing import Any
 from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
 from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
-from models.pairs.pair import Source
+from models.pairs.pair import Source, local_source
 
 INDEX = "model.safetensors.index.json"
 READ_AT_LOAD = (
@@ -84,8 +84,8 @@ def check_settings(config: dict[str, Any], where: str, files: Iterable[str]) -> 
 
 
 def drafter_source(text: str) -> Source:
-    """The folder that the user typed, as a Source."""
-    return Source(os.path.realpath(os.path.expanduser(text)))
+    """The folder that the user typed, as a Source; raises as `local_source`."""
+    return local_source(os.path.expanduser(text))
 
 
 def check_drafter(folder: Path) -> str:

@@ -42,9 +42,9 @@ def own_drafters(target: Source, named: Collection[Source] = ()) -> tuple[dict[s
     """
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
-        if drafter_source(str(folder)) in named:
-            continue
         try:
+            if drafter_source(str(folder)) in named:
+                continue
             kind = check_drafter(folder)
             if facts_of(folder).get("reads") == CHARACTERS:
                 continue

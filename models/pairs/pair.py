@@ -97,7 +97,7 @@ def read_source(text: str) -> Source:
         text = "@".join(part for part in page.groups() if part not in (None, "main"))
     path = os.path.expanduser(text)
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
-        return Source(os.path.realpath(path))
+        return local_source(path)
     if os.path.isfile(path):
         raise BadSource(f"{text} is a file; name a .gguf file, or the folder of config.json and weights.")
     if path.lower().endswith(".gguf"):
@@ -106,11 +106,21 @@ def read_source(text: str) -> Source:
         raise BadSource(f"There is no folder {text}. Name an existing folder or a Hub repository (org/name).")
     repo, at, revision = text.partition("@")
     # By git's rules: it becomes a path.
-    if at and (not revision or ".." in revision or revision.startswith("/")):
+    if at and (not revision.isprintable() or not revision or ".." in revision or revision.startswith("/")):
         raise BadSource(f"{text} names no revision after the @. Name a branch, tag or commit, or none.")
     if not _is_repository(repo):
         raise BadSource(f"'{text}' is neither a folder here nor a Hub repository (org/name).")
     return Source(repo, revision or None)
+
+
+def local_source(path: str) -> Source:
+    """A folder or file here; BadSource if MLX cannot be told its name."""
+    whole = os.path.realpath(path)
+    try:
+        whole.encode()
+    except UnicodeEncodeError:
+        raise BadSource(f"The name {whole} is not UTF-8, and MLX opens no others. Rename it.") from None
+    return Source(whole)
 
 
 def _is_repository(repo: str) -> bool:

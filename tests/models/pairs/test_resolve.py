@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft, named_in
+from models.pairs.folder import drafter_source
 from models.pairs.installed import installed
 from models.pairs.pair import Source, read_source
 from models.pairs.published import all_published
@@ -122,6 +124,7 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
         ("org/name@", "org/name@ names no revision after the @"),
         ("org/name@/etc/x", "names no revision after the @"),
         ("org/name@refs/../../x", "names no revision after the @"),
+        ("org/name@v\udcff", "names no revision after the @"),
         ("org/name/more@main", "There is no folder org/name/more@main"),
         ("org/..", "neither a folder here nor a Hub repository"),
         ("org-/name", "neither a folder here nor a Hub repository"),
@@ -132,6 +135,18 @@ def test_what_names_no_pair_is_refused(arguments: dict[str, Any], message: str) 
 def test_what_is_no_source_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadSource, match=message):
         read_source(text)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="all its names are UTF-8")
+def test_a_folder_whose_name_is_not_utf_8_is_refused_as_model_and_as_drafter(tmp_path: Path) -> None:
+    folder = tmp_path / "b\udcffd" / "inner"
+    folder.mkdir(parents=True)
+
+    for read in (read_source, drafter_source):
+        with pytest.raises(
+            BadSource, match=r"b\\udcffd/inner is not UTF-8, and MLX opens no others. Rename it"
+        ):
+            read(str(folder))
 
 
 @pytest.mark.parametrize("host", ["https://huggingface.co", "http://hf.co"])
