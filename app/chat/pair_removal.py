@@ -34,10 +34,14 @@ async def remove_after_asking(pair: Pair, in_use: PairSpec, pulls: PullQueue, as
 
 def question(name: str, plan: Removal) -> str:
     if plan.deleted:
-        others = any(not source.is_local for source in plan.deleted)
-        shared = ", which other programs find in the Hub's cache too" if others else ""
+        shared = ", which other programs find in the Hub's cache too" if is_shared(plan) else ""
         return f"Remove {name}? {size_text(plan.freed_bytes)} are freed{shared}."
     return f"Take {name} out of the list? Its files stay."
+
+
+def is_shared(plan: Removal) -> bool:
+    """Whether something is deleted that other programs may use."""
+    return any(not source.is_local for source in plan.deleted)
 
 
 def outcome(name: str, done: Removal) -> str:

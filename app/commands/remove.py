@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.chat.pair_removal import outcome, question
+from app.chat.pair_removal import is_shared, outcome, question
 from app.commands import arguments as args
 from app.shell import exit_codes
 from app.shell.errors import BadInput
@@ -38,6 +38,8 @@ def command(
     done = remove(spec)
     facts = {"name": spec.name, "deleted": list(map(str, done.deleted)), "freed_bytes": done.freed_bytes}
     print_result(json, facts, outcome(spec.name, done))
+    if yes and is_shared(done):  # else the question says so
+        talk("It is gone from the Hub's cache, for other programs too.")
     return exit_codes.DONE
 
 

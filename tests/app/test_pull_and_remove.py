@@ -1,6 +1,7 @@
 """`pull` and `remove` on the command line, against a Hub on a local port."""
 
 import io
+import json
 import os
 import signal
 import sys
@@ -51,7 +52,8 @@ def test_a_pulled_pair_answers_and_can_be_removed(
         terminal.isatty = lambda: True
         asked = run("remove", *PAIR, code=1).err
         assert "are freed, which other programs find in the Hub's cache too. [y/N]" in asked
-    assert run.json("remove", *PAIR, "--yes")["freed_bytes"] > 0
+    out, err = run("remove", *PAIR, "--yes", "--json")
+    assert json.loads(out)["freed_bytes"] > 0 and "gone from the Hub's cache, for other programs too" in err
     assert "mlx-spec pull --target org/target --draft org/draft" in run(*generate, code=2).err
 
 
