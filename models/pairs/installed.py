@@ -77,7 +77,7 @@ def find_folder(source: Source) -> Path | None:
         if not source.is_pinned:
             try:
                 commit = (repository / "refs" / commit).read_text().strip()
-            except OSError:
+            except (OSError, ValueError):  # damaged
                 return None
             if not commit:  # its writing was cut off
                 return None

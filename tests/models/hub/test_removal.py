@@ -173,8 +173,9 @@ def test_a_branch_without_a_commit_names_no_model_and_the_finders_own_files_do_n
     spec, other = (PairSpec("tiny", Source("org/target", revision), None) for revision in (None, "v1"))
     place(other.target, "b" * 40, home / "b")
     repository = repository_folder("org/target")
-    (repository / "refs" / "main").write_text("")
-    assert find_folder(spec.target) is None
+    for damaged in (b"\xff", b""):
+        (repository / "refs" / "main").write_bytes(damaged)
+        assert find_folder(spec.target) is None
     with pytest.raises(NotInstalled):
         remove(spec)
     for folder in ("refs", "snapshots"):
