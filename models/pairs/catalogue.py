@@ -63,13 +63,23 @@ def _shipped(*_folders: Path) -> tuple[Pair, ...]:
 def read_own() -> list[dict[str, Any]]:
     """The tables of the user's own pairs; unreadable files and tables are skipped."""
     try:
-        tables = parse_json(own_pairs_file().read_text(encoding="utf-8"))["pair"]
-        return [table for table in tables if _is_pair(table)]
-    except (OSError, ValueError, LookupError, TypeError):
+        return list(filter(is_pair, own_tables()))
+    except (OSError, ValueError):
         return []
 
 
-def _is_pair(table: object) -> bool:
+def own_tables() -> list[Any]:
+    """All that the file of the user's own pairs lists; OSError or ValueError if it cannot be read."""
+    try:
+        found = parse_json(own_pairs_file().read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    if not isinstance(found, dict) or not isinstance(tables := found.get("pair"), list):
+        raise ValueError("it holds no list of pairs")
+    return tables
+
+
+def is_pair(table: object) -> bool:
     if not isinstance(table, dict) or {name: type(value) for name, value in table.items()} != _KINDS:
         return False
     plausible = all(0 <= table[size] < _LARGEST_BYTES for size in ("download_bytes", "memory_bytes"))

@@ -3,15 +3,16 @@ found by name like the catalogue's."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from models.errors import BadSource
+from models.errors import BadSource, MachineTrouble
 from models.files import atomic_write, locked
-from models.pairs.catalogue import Pair, all_pairs, fitting_draft, read_own
+from models.pairs.catalogue import Pair, all_pairs, fitting_draft, is_pair, own_tables
 from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import read_config
 from models.pairs.installed import find_folder, installed_bytes
@@ -96,21 +97,40 @@ def _format(config: dict[str, Any], name: str) -> str:
     return f"{bits[0]}-bit" if bits else "bf16"
 
 
-def add_own(pair: Pair) -> None:
-    """Add a pair to the user's own. An OSError leaves the list unchanged."""
-    fields = asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft or "none")}
-    _change(lambda tables: [*tables, fields])
+def add_own(pair: Pair) -> Pair:
+    """Add a pair to the user's own, and return what the list has then: another program may have added it
+    meanwhile, or taken its name. Errors leave the list unchanged, as those of `forget_own` do.
+
+    Raises:
+        MachineTrouble: the list is damaged; OSError: it cannot be read or written.
+    """
+    with _tables() as tables:
+        if known := known_pair(pair.target, pair.draft):
+            return known
+        if pair.name in {each.name for each in all_pairs()}:
+            pair = replace(pair, name=name_own(pair.spec).name)
+        tables.append(asdict(pair) | {"target": str(pair.target), "draft": str(pair.draft or "none")})
+    return pair
 
 
 def forget_own(name: str) -> None:
-    """Remove a pair from the user's own; its models stay. An OSError leaves the list unchanged."""
-    _change(lambda tables: [table for table in tables if table["name"] != name])
+    """Remove a pair from the user's own; its models stay."""
+    with _tables() as tables:
+        tables[:] = [table for table in tables if not (is_pair(table) and table["name"] == name)]
 
 
-def _change(changed: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+@contextmanager
+def _tables() -> Iterator[list[Any]]:
+    """The user's list, to be changed. What is no pair in it stays: a newer version may have written it."""
     file = own_pairs_file()
     with locked(file.parent):
-        atomic_write(file, json.dumps({"pair": changed(read_own())}, indent=1))
+        try:
+            tables = own_tables()
+        except ValueError as error:
+            why = f"{file} cannot be read ({error}), and would be overwritten."
+            raise MachineTrouble(f"{why} Correct it, or move it away, and try again.") from error
+        yield tables
+        atomic_write(file, json.dumps({"pair": tables}, indent=1))
 
 
 def cache_bytes(config: dict[str, Any]) -> int:

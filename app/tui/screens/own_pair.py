@@ -113,8 +113,7 @@ drafters that need no files, or were trained here, are used."""
             for progress in check(spec, cancelled=self._stop.is_set):
                 self.from_thread(self.show_message, progress_line(spec.name, progress))
             assert progress is not None, "a check ends with its last progress"
-            pair = describe_own(spec, progress.totals)
-            add_own(pair)
+            pair = add_own(describe_own(spec, progress.totals))
         except PullCancelled:
             return
         except (ModelsError, OSError) as error:

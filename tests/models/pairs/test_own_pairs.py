@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from models.errors import MachineTrouble
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.installed import installed_bytes
-from models.pairs.own_pairs import add_own, cache_bytes, describe_own, known_pair, name_own
+from models.pairs.own_pairs import add_own, cache_bytes, describe_own, forget_own, known_pair, name_own
 from models.pairs.pair import PairSpec, Source
+from models.paths import own_pairs_file
 from tests.models.hub.test_removal import place
 from tests.models.tiny_models import make_model, make_tokenizer, model_config
 
@@ -77,7 +79,8 @@ def test_the_format_of_a_gguf_file_is_that_of_its_name(home: Path, name: str, wa
 
 
 def test_what_several_programs_add_at_once_is_all_kept(home: Path) -> None:
-    pairs = [replace(all_pairs()[1], name=f"mine-{number}", own=True) for number in range(16)]
+    first = replace(all_pairs()[1], own=True)
+    pairs = [replace(first, name=f"mine-{i}", target=Source(f"org/{i}")) for i in range(16)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add_own, pairs))
 
@@ -94,3 +97,37 @@ def test_another_pair_of_a_target_that_has_one_gets_a_number(home: Path) -> None
     known = known_pair(Source("org/Mine"), Source("org/b"))
     assert known is not None and known.name == "mine-2"
     assert known_pair(Source("org/Mine"), None) is None
+
+
+def test_of_two_programs_that_add_one_pair_or_one_name_the_second_gives_way(home: Path) -> None:
+    first = replace(all_pairs()[1], name="mine", target=Source("org/Mine"), draft=Source("org/a"), own=True)
+    second = replace(first, draft=Source("org/b"))
+    added = [add_own(pair) for pair in (first, second, first)]
+
+    assert [pair.name for pair in added] == ["mine", "mine-2", "mine"]
+    assert [pair for pair in all_pairs() if pair.own] == added[:2]
+    forget_own("mine")
+    assert [pair for pair in all_pairs() if pair.own] == added[1:2]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"pair": null}'])
+def test_a_damaged_list_of_one_s_own_pairs_is_not_overwritten(home: Path, text: str) -> None:
+    own_pairs_file().parent.mkdir()
+    own_pairs_file().write_text(text)
+
+    with pytest.raises(MachineTrouble, match="Correct it, or move it away"):
+        add_own(replace(all_pairs()[1], name="mine", target=Source("org/Mine")))
+
+    assert own_pairs_file().read_text() == text
+
+
+def test_what_a_newer_version_lists_stays_in_the_list(home: Path) -> None:
+    newer = {"pair": [5, {"name": "mine", "new": True}]}
+    own_pairs_file().parent.mkdir()
+    own_pairs_file().write_text(json.dumps(newer))
+
+    add_own(replace(all_pairs()[1], name="mine", target=Source("org/Mine"), own=True))
+    assert find("mine").target == Source("org/Mine")
+    forget_own("mine")
+
+    assert json.loads(own_pairs_file().read_text()) == newer
