@@ -14,7 +14,7 @@ from app.shell.machine import device_name, versions
 from app.shell.output import data, is_dumb, json_data
 from app.shell.printable import one_line
 from models.files import bytes_below
-from models.hub.endpoint import endpoint, wrong_setting
+from models.hub.endpoint import endpoint, wrong_variable
 from models.pairs import installed
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find
 from models.pairs.own_drafters import own_drafters
@@ -120,7 +120,7 @@ def _pairs() -> Iterator[Finding]:
 
 
 def _hub() -> Iterator[Finding]:
-    if wrong := wrong_setting():
+    if wrong := wrong_variable():
         name, what, right = wrong
         yield Finding("Hub", f"{name} is {what}", "bad", f"Unset {name}, or set it to one like {right}.")
         return

@@ -12,7 +12,7 @@ from app.shell.errors import BadInput
 from app.shell.machine import circumstances
 from app.shell.output import Progress, data, talk
 from models.documents.folder import named_documents
-from models.hub.endpoint import check_settings
+from models.hub.endpoint import check_variables
 from models.pairs.resolve import target_spec
 
 EXAMPLE = """\b
@@ -112,7 +112,7 @@ def command(
     with Progress() as line:
         line.show(f"Loading {spec.name} ...")
         runtime.prepare()
-        check_settings()  # wrong ones crash the model libraries
+        check_variables()  # wrong ones crash the model libraries
         from models.training.work import TrainRequest
         from models.training.works import WORKS
         from models.training.workshop import Workshop

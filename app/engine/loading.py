@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.shell import runtime
-from models.hub.endpoint import check_settings
+from models.hub.endpoint import check_variables
 from models.pairs.pair import PairSpec
 
 if TYPE_CHECKING:
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def load(spec: PairSpec, show: Callable[[str], object] = lambda text: None) -> "LoadedPair":
-    """Load the pair; raises like `models.load.engine.load`, and MachineTrouble as `check_settings`."""
+    """Load the pair; raises like `models.load.engine.load`, and MachineTrouble as `check_variables`."""
     runtime.prepare()
-    check_settings()  # wrong ones crash the model libraries
+    check_variables()  # wrong ones crash the model libraries
     from models.load import engine
 
     return engine.load(spec, show)

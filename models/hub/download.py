@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble, PullCancelled
-from models.hub.endpoint import check_settings
+from models.hub.endpoint import check_variables
 from models.hub.progress import Pace, Progress
 from models.pairs.installed import installed
 from models.pairs.pair import PairSpec
@@ -37,7 +37,7 @@ def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> I
 
 
 def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[Progress]:
-    check_settings()
+    check_variables()
     pace, progress = Pace(), Progress("asking")
     try:
         with ask_child(module("models.hub.download_child"), task, spec.sources) as messages:

@@ -29,8 +29,9 @@ from models.load.configuration import check_architecture
 from models.load.tokenizers import read_tokenizer
 from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
+from models.pairs.config_json import check_config
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_made_for
-from models.pairs.folder import INDEX, check_config, check_folder, check_target, folder_kind, read_config
+from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, read_config
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source

@@ -18,7 +18,7 @@ def endpoint() -> str:
     return re.sub(r"^(\w+://)?.*@", r"\1***@", os.environ.get("HF_ENDPOINT", _DEFAULT).rstrip("/"))
 
 
-def wrong_setting() -> tuple[str, str, str] | None:
+def wrong_variable() -> tuple[str, str, str] | None:
     """A variable with which the Hub's library does not work: its name, what is wrong, and a right value."""
     if not _is_web_address():
         return "HF_ENDPOINT", f"'{endpoint()}', which is no web address", _DEFAULT
@@ -28,9 +28,9 @@ def wrong_setting() -> tuple[str, str, str] | None:
     return None
 
 
-def check_settings() -> None:
-    """Raise MachineTrouble for a `wrong_setting`: importing the library, as loading does, would fail."""
-    if wrong := wrong_setting():
+def check_variables() -> None:
+    """Raise MachineTrouble for a `wrong_variable`: importing the library, as loading does, would fail."""
+    if wrong := wrong_variable():
         name, what, right = wrong
         raise MachineTrouble(f"{name} is {what}. Unset it, or set it to one like {right}.")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from models.child import ChildDied, ask_child, module
 from models.errors import MachineTrouble
-from models.hub.endpoint import check_settings
+from models.hub.endpoint import check_variables
 
 SECONDS, SHOWN = 30, 50
 """Time limit of a search, and the most models that it finds."""
@@ -34,7 +34,7 @@ def search(words: str) -> list[FoundModel]:
     Raises:
         MachineTrouble: the Hub cannot be reached, or refuses.
     """
-    check_settings()
+    check_variables()
     end = time.monotonic() + SECONDS
     try:
         with ask_child(module("models.hub.search_child"), words) as messages:

@@ -21,8 +21,9 @@ from models.load.gguf import read_weights, unpack
 from models.load.gguf_file import GgufFile
 from models.load.ranks import split
 from models.load.tokenizers import settings, tokenizer_trouble
+from models.pairs.config_json import check_config
 from models.pairs.drafter_kinds import text_settings
-from models.pairs.folder import bytes_by_dtype, check_config, read_config, tensor_names, weight_files
+from models.pairs.folder import bytes_by_dtype, read_config, tensor_names, weight_files
 
 
 @dataclass(frozen=True, slots=True)

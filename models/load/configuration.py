@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import BadChoice
+from models.pairs.config_json import check_config
 from models.pairs.drafter_kinds import text_settings
-from models.pairs.folder import check_config
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length", "seq_length",
            "model_max_length")  # fmt: skip

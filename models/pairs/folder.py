@@ -1,7 +1,6 @@
 """Checks that a folder is a whole model or drafter, from its small files and safetensors headers."""
 
 import hashlib
-import json
 import os
 import re
 import struct
@@ -14,7 +13,8 @@ from typing import Any
 
 from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
-from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, check_kind, config_kind
+from models.pairs.config_json import check_settings
+from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, config_kind
 from models.pairs.pair import Source, local_source
 
 INDEX = "model.safetensors.index.json"
@@ -30,9 +30,6 @@ BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "
          "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
          "C64": 64, "F4": 4}  # fmt: skip
 """Bits per number, by dtype name in safetensors."""
-READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", "pack-quantized",
-                  "mxfp4-pack-quantized", "nvfp4-pack-quantized")  # fmt: skip
-"""The methods and formats of quantization that mlx-lm reads, beside its own."""
 WEIGHTS = ("model*.safetensors", "medusa_lm_head.safetensors")
 """Files of weights; the second name is that of published Medusa heads."""
 _DRAFTER_WANTED = "Name a folder that `mlx-spec train` made, or a draft model's; a repository with --draft."
@@ -77,12 +74,6 @@ def check_folder(folder: Path) -> int:
     return sum(map(check_safetensors, weight_files(folder)))
 
 
-def check_settings(config: dict[str, Any], where: str, files: Iterable[str]) -> None:
-    """Raise BadChoice for a config.json of a model or drafter that cannot be loaded; as `check_kind`."""
-    check_kind(config, where, files)
-    (check_config if config_kind(config) in DRAFT_MODELS else _check_values)(config, where)
-
-
 def drafter_source(text: str) -> Source:
     """The folder that the user typed, as a Source; raises as `local_source`."""
     return local_source(os.path.expanduser(text))
@@ -115,36 +106,6 @@ def by_kind(drafters: Iterable[Source]) -> dict[str, Source]:
         if found.setdefault(kind, source) != source:
             raise BadSource(f"{found[kind]} and {source} are both of the kind {kind}. Name one of them.")
     return found
-
-
-def check_config(config: dict[str, Any], where: str) -> None:
-    """Raise BadChoice if the model needs its repository's code, or config.json is invalid."""
-    if "model_file" in config:
-        raise BadChoice(
-            f"{where} needs its own Python code ({config['model_file']}) to run; "
-            "code from model repositories is never executed here."
-        )
-    if not isinstance(config.get("model_type"), str):
-        raise BadChoice(f"config.json of {where} names no model_type; mlx-lm cannot load it.")
-    _check_values(config, where)
-    found = config.get("quantization_config") or {}
-    packed = found.get("quant_method") == "compressed-tensors"
-    method = found.get("format" if packed else "quant_method", "awq")
-    of_qwen = method == "fp8" and "scale_fmt" not in found and config["model_type"].startswith("qwen")
-    if not config.get("quantization") and (of_qwen or method not in READ_QUANTIZED):
-        raise BadChoice(
-            f"{where} is quantized by {method}, which mlx-lm does not read. Use a version for MLX, or the "
-            "unquantized original."
-        )
-
-
-def _check_values(config: dict[str, Any], where: str) -> None:
-    for key in ("quantization", "quantization_config", "text_config", "rope_scaling"):
-        if not isinstance(value := config.get(key), dict | None):
-            raise BadChoice(f"config.json of {where} has a {key} that is no object: {json.dumps(value)}.")
-    bits = (config.get("quantization") or {}).get("bits", 1)
-    if type(bits) is not int or bits < 1:
-        raise BadChoice(f"config.json of {where} names weights of {json.dumps(bits)} bits.")
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -7,8 +7,9 @@ from shlex import quote
 
 from models.errors import BrokenFiles, ModelsError, NotInstalled
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, Pair, all_pairs, find, package_of
+from models.pairs.config_json import check_settings
 from models.pairs.drafter_kinds import MODEL, TOKENIZER_FILES
-from models.pairs.folder import WEIGHTS, check_folder, check_settings, folder_kind, read_config
+from models.pairs.folder import WEIGHTS, check_folder, folder_kind, read_config
 from models.pairs.original_mtp import MTP, is_original, taken_from
 from models.pairs.pair import PairSpec, Source
 from models.paths import hub_cache

@@ -13,7 +13,8 @@ import mlx.core as mx
 import pytest
 
 from models.errors import BadChoice, BrokenFiles
-from models.pairs.folder import INDEX, READ_AT_LOAD, check_config, check_folder, check_safetensors, holds
+from models.pairs.config_json import check_config
+from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, holds
 from models.pairs.installed import is_installed
 from models.pairs.pair import Source
 from tests.models.tiny_models import edit, make_model, make_tokenizer
@@ -148,6 +149,7 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         ({"quantization_config": []}, r"quantization_config that is no object: \[\]"),
         ({"text_config": [1]}, r"text_config that is no object: \[1\]"),
         ({"rope_scaling": False}, "rope_scaling that is no object: false"),
+        ({"text_config": {"rope_scaling": "x"}}, 'rope_scaling that is no object: "x"'),
         ({"rope_scaling": 2.0}, r"rope_scaling that is no object: 2\.0"),
     ],
 )
@@ -196,15 +198,19 @@ def test_a_small_file_that_cannot_be_read_is_named_and_its_repair_is_seen(folder
         ("qwen3", {"quant_method": "fp8"}, "fp8"),
         ("qwen3", {"quant_method": "fp8", "scale_fmt": "ue8m0"}, ""),
         ("deepseek_v3", {"quant_method": "fp8"}, ""),
+        ("llama", {"quant_method": "gptq", "bits": 8}, "gptq in 8 bits"),
+        ("llama", {"quant_method": "gptq", "bits": 4}, ""),
+        ("llama", {"load_in_8bit": True}, "a method without a name"),  # bitsandbytes of 2023
     ],
 )
 def test_the_methods_of_quantization_that_are_not_read_are_refused_unless_mlx_s_own_is_there_too(
-    kind: str, found: dict[str, str], refused: str
+    kind: str, found: dict[str, object], refused: str
 ) -> None:
-    config = {"model_type": kind, "quantization_config": found}
-    check_config(config | {"quantization": {"bits": 4}}, "it")
-    with pytest.raises(BadChoice, match=f"it is quantized by {refused}, ") if refused else nullcontext():
-        check_config(config, "it")
+    for settings in ({"quantization_config": found}, {"text_config": {"quantization_config": found}}):
+        config = {"model_type": kind, **settings}
+        check_config(config | {"quantization": {"bits": 4}}, "it")
+        with pytest.raises(BadChoice, match=f"it is quantized by {refused}, ") if refused else nullcontext():
+            check_config(config, "it")
 
 
 def test_a_wrong_index_is_not_believed_where_the_numbers_of_the_files_tell_that_all_are_here(
