@@ -17,7 +17,7 @@ from typing import Any
 from huggingface_hub import constants, hf_hub_download, set_client_factory
 
 from models.child import asked
-from models.errors import BrokenFiles, MachineTrouble, ModelsError
+from models.errors import BrokenFiles, MachineTrouble, ModelsError, NotInstalled
 from models.hub.client import limited_client, seconds_to_wait
 from models.hub.hub_errors import explain
 from models.hub.incomplete import sweep_stale
@@ -114,6 +114,10 @@ class Job:
                 self.packages[source], self.total[source] = package, package.bytes
                 continue
             try:
+                if source.is_local and not find_folder(source):
+                    raise NotInstalled(
+                        f"{source} is not there. Put it back, or remove the pair that names it."
+                    )
                 if source.is_local:
                     check_folder(Path(source.repo))
                 repository = ask_hub(source)

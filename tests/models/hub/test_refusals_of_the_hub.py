@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import ProxyError, ReadTimeout
 
-from models.errors import BadChoice, BadSource, MachineTrouble
+from models.errors import BadChoice, BadSource, MachineTrouble, NotInstalled
 from models.hub import download_child
 from models.hub.download_child import Job
 from models.hub.endpoint import endpoint
@@ -151,6 +151,13 @@ def test_a_proxy_is_named_where_nothing_answers(hub: HubServer, monkeypatch: pyt
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with pytest.raises(MachineTrouble, match=f"No connection to {hub.url}. Check the network, the proxy, or"):
         last()
+
+
+@pytest.mark.parametrize("place", ["/no/where", "/no/where.gguf"])
+@pytest.mark.usefixtures("home", "quick_tokenizers")
+def test_a_pull_of_a_pair_whose_folder_or_file_is_gone_says_so(place: str) -> None:
+    with pytest.raises(NotInstalled, match=f"^{place} is not there. Put it back, or remove the pair"):
+        last(PairSpec("mine", Source(place), None))
 
 
 def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
