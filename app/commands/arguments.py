@@ -25,8 +25,8 @@ from mlx_spec.types import BATCH_SIZES, Options
 from models.documents.folder import named_documents
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import check_drafter, drafter_source
-from models.pairs.pair import PairSpec, check_bits
+from models.pairs.folder import check_drafter
+from models.pairs.pair import PairSpec, check_bits, local_source
 from models.pairs.resolve import resolve
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _drafters(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """The folders among the values of `--drafter`, and all drafter names, the folders' kinds included."""
     folders = tuple(text for text in given if _is_folder(text))
     names = [text for text in given if text not in folders]
-    names += [check_drafter(Path(drafter_source(folder).repo)) for folder in folders]
+    names += [check_drafter(Path(local_source(folder).repo)) for folder in folders]
     return folders, DRAFTER.read("+".join(names)) if names else ""
 
 

@@ -15,7 +15,7 @@ from models.errors import BadChoice, BadSource, BrokenFiles
 from models.files import parse_json
 from models.pairs.config_json import check_settings
 from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, config_kind
-from models.pairs.pair import Source, local_source
+from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
 READ_AT_LOAD = (
@@ -72,11 +72,6 @@ def check_folder(folder: Path) -> int:
     for name in READ_AT_LOAD if config_kind(config) in DRAFT_MODELS else ():
         check_json_file(folder / name)
     return sum(map(check_safetensors, weight_files(folder)))
-
-
-def drafter_source(text: str) -> Source:
-    """The folder that the user typed, as a Source; raises as `local_source`."""
-    return local_source(os.path.expanduser(text))
 
 
 def check_drafter(folder: Path) -> str:

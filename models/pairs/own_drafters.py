@@ -10,8 +10,8 @@ from zlib import crc32
 
 from models.errors import BadChoice, BrokenFiles, ModelsError
 from models.pairs.catalogue import all_pairs
-from models.pairs.folder import check_drafter, drafter_source, read_config
-from models.pairs.pair import Source
+from models.pairs.folder import check_drafter, read_config
+from models.pairs.pair import Source, local_source
 from models.paths import own_drafters_folder, shipped_drafters_folder
 
 CHARACTERS = "characters"
@@ -43,7 +43,7 @@ def own_drafters(target: Source, named: Collection[Source] = ()) -> tuple[dict[s
     found, trouble = dict[str, Path](), list[str]()
     for folder in _folders(target_name(target)):
         try:
-            if drafter_source(str(folder)) in named:
+            if local_source(str(folder)) in named:
                 continue
             kind = check_drafter(folder)
             if facts_of(folder).get("reads") == CHARACTERS:

@@ -97,7 +97,7 @@ def read_source(text: str) -> Source:
         text = "@".join(part for part in page.groups() if part not in (None, "main"))
     path = os.path.expanduser(text)
     if os.path.isdir(path) or (os.path.isfile(path) and path.lower().endswith(".gguf")):
-        return local_source(path)
+        return local_source(text)
     if os.path.isfile(path):
         raise BadSource(f"{text} is a file; name a .gguf file, or the folder of config.json and weights.")
     if path.lower().endswith(".gguf"):
@@ -113,9 +113,9 @@ def read_source(text: str) -> Source:
     return Source(repo, revision or None)
 
 
-def local_source(path: str) -> Source:
-    """A folder or file here; BadSource if MLX cannot be told its name."""
-    whole = os.path.realpath(path)
+def local_source(text: str) -> Source:
+    """The folder or file that the user typed; BadSource if MLX cannot be told its name."""
+    whole = os.path.realpath(os.path.expanduser(text))
     try:
         whole.encode()
     except UnicodeEncodeError:

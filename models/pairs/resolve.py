@@ -7,9 +7,9 @@ from dataclasses import replace
 from models.errors import BadSource
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.drafter_kinds import DRAFT_MODELS
-from models.pairs.folder import by_kind, drafter_source
+from models.pairs.folder import by_kind
 from models.pairs.installed import default_pair
-from models.pairs.pair import PairSpec, Source, read_source
+from models.pairs.pair import PairSpec, Source, local_source, read_source
 
 
 def resolve(
@@ -33,7 +33,7 @@ def resolve(
     """
     if draft_head is not None and draft_head < 1:
         raise BadSource(f"The draft head is {draft_head} tokens; give at least 1, or leave it out for all.")
-    heads = by_kind(map(drafter_source, drafters))
+    heads = by_kind(map(local_source, drafters))
     for model in [heads.pop(kind) for kind in DRAFT_MODELS if kind in heads]:
         if draft is not None:
             raise BadSource(f"--draft {draft} and --drafter {model} both name the draft. Leave one out.")

@@ -14,9 +14,8 @@ import pytest
 from models.errors import BadChoice, BadSource, MachineTrouble, ModelsError, UnknownPair
 from models.hub.incomplete import partial_files
 from models.pairs.catalogue import BUILTIN_PAIR, REAL_PAIR, all_pairs, find, fitting_draft, named_in
-from models.pairs.folder import drafter_source
 from models.pairs.installed import installed
-from models.pairs.pair import Source, read_source
+from models.pairs.pair import Source, local_source, read_source
 from models.pairs.published import all_published
 from models.pairs.resolve import resolve
 from models.paths import config_file, data_folder, hub_cache, own_pairs_file
@@ -142,7 +141,7 @@ def test_a_folder_whose_name_is_not_utf_8_is_refused_as_model_and_as_drafter(tmp
     folder = tmp_path / "b\udcffd" / "inner"
     folder.mkdir(parents=True)
 
-    for read in (read_source, drafter_source):
+    for read in (read_source, local_source):
         with pytest.raises(
             BadSource, match=r"b\\udcffd/inner is not UTF-8, and MLX opens no others. Rename it"
         ):
