@@ -31,7 +31,7 @@ from models.load.translation import small_files, translation
 from models.pairs.catalogue import Package, fitting_draft, package_of
 from models.pairs.config_json import check_config
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_made_for
-from models.pairs.folder import INDEX, check_folder, check_target, folder_kind, read_config
+from models.pairs.folder import INDEX, check_folder, check_index, check_target, folder_kind, read_config
 from models.pairs.installed import find_folder, is_installed
 from models.pairs.original_mtp import check_mtp, is_same_model, mtp_files
 from models.pairs.pair import Source
@@ -189,7 +189,7 @@ class Job:
         for source, repository in self.repositories.items():
             repository.check_small()
             if source != self.original:  # of it, not all weights are fetched
-                repository.check_index()
+                check_index(repository.folder, {file.name for file in repository.files if file.is_weights})
         with ExitStack() as stack:
             found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
             check_target(found[0], self.sources[0])

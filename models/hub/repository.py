@@ -19,7 +19,6 @@ from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
 from models.pairs.folder import (
     WEIGHTS,
-    check_index,
     check_json_file,
     check_safetensors,
     holds,
@@ -97,10 +96,6 @@ class Repository:
         if config_kind(config) != LAYER_SKIP and not any(file.is_weights for file in self.files):
             raise _no_weights(self.source)
         check_kind(config, str(self.source), [file.name for file in self.files])
-
-    def check_index(self) -> None:
-        """Raise BrokenFiles if its index names weights that the Hub does not have. Needs it in the cache."""
-        check_index(self.folder, {file.name for file in self.files if file.is_weights})
 
     def discard_unlike(self) -> bool:
         """Delete the small files in the cache that are not the Hub's; returns whether there were any, or any
