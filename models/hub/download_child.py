@@ -192,6 +192,8 @@ class Job:
                 check_index(repository.folder, {file.name for file in repository.files if file.is_weights})
         with ExitStack() as stack:
             found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
+            if gone := [source for source in self.sources if not find_folder(source)]:
+                raise MachineTrouble(f"{gone[0]} was removed while the rest came. Pull again.")
             check_target(found[0], self.sources[0])
             for source, folder in zip(self.sources, found, strict=True):
                 if folder_kind(folder) not in DRAFT_MODELS:

@@ -45,6 +45,17 @@ def test_a_pair_is_not_called_pulled_if_one_model_was_removed_while_the_other_ca
     assert last().phase == "done" and installed(SPEC)
 
 
+def test_a_model_that_is_removed_before_the_pair_is_checked_is_named(hub: HubServer) -> None:
+    last(PairSpec("tiny", SPEC.target, None))
+    hub.silent = "tokenizer.json"
+
+    with pytest.raises(MachineTrouble, match="^org/target was removed while the rest came. Pull again"):
+        for progress in pull(SPEC):
+            if progress.phase == "tokenizers" and hub.silent:
+                shutil.rmtree(repository_folder("org/target"))
+                hub.silent = None
+
+
 def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Path) -> None:
     hub.cut_after["model.safetensors"] = 2_500_000
     hub.models["org/draft"].files = widened(hub.models["org/draft"].files, home / "wide")
