@@ -8,8 +8,8 @@ from app.tui.widgets.wrapping import Line, Styles
 class MarkdownLines:
     """Lines of a text that is safe to print.
 
-    A block is complete once another one begins in a complete line: no later text can change it, since this
-    Markdown has no link definitions and no heading underlines.
+    A block is complete once another one begins in a complete line, a table in two: no later text can change
+    it, since this Markdown has no link definitions and no heading underlines.
     """
 
     def __init__(self, styles: Styles = ()) -> None:
@@ -44,6 +44,6 @@ class MarkdownLines:
         for place, block in enumerate(blocks(source)):
             if place and page.follows_blank(block):
                 self.lines.append(())
-            if first_line(block) < complete:
+            if first_line(block) + (block.type == "table") < complete:  # its second line may be no border yet
                 self._open = page.place(block) - begin, len(self.lines)
             self.lines += page.lines(block, width)

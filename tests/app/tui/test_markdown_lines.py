@@ -126,6 +126,14 @@ def test_however_it_grew_the_lines_are_the_same(width: int) -> None:
         assert grown.lines == drawn(TEXT, width), f"cut by {seed}"
 
 
+def test_what_was_a_table_for_a_moment_is_text_of_its_paragraph() -> None:
+    text, grown = "**Note\n| x\n--|see** below", MarkdownLines()
+    for end in range(len(text)):
+        grown.show(text[: end + 1], 0, 40)
+    assert [text_of(line) for line in grown.lines] == ["Note", "| x", "--|see below"]
+    assert grown.lines == drawn(text)
+
+
 def test_what_is_complete_is_not_drawn_again() -> None:
     lines = MarkdownLines()
     lines.show(TEXT, 0, 40)
