@@ -120,7 +120,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.refresh_bindings()
-        if event.option_id:
+        if event.option_id in self.facts:  # else it was removed meanwhile
             if event.option_id != self._about:  # what was said is about the pair before
                 self._about = event.option_id
                 self.show_message(self.hint)
@@ -128,9 +128,8 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self._details_view.scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if self.asks or not self.is_active:
-            return  # ignores a second Enter in one read
-        assert event.option_id is not None, "every row has its pair's name"
+        if self.asks or not self.is_active or event.option_id not in self.facts:
+            return  # ignores a second Enter in one read, and a pair that was removed meanwhile
         pair = self.facts[event.option_id].pair
         if installed(pair.spec):
             self.dismiss(pair)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import OptionList, Static
 
 from app.chat.pull_queue import PullJob
 from app.tui.screens.pairs import PairsScreen
@@ -35,6 +35,17 @@ async def test_what_is_said_about_a_pair_goes_when_another_is_chosen(open_chat: 
         await chat.pilot.pause()
         assert "builtin can be removed" in text_of(chat, "#message"), "the rows alone are new"
         await chat.until(lambda: text_of(chat, "#message") == screen.hint, by="down")
+
+
+async def test_keys_on_a_pair_that_another_window_removed_meanwhile_end_nothing(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        screen = await open_pairs(chat)
+        listed = screen.query_one(OptionList)
+        listed.highlighted = listed.get_option_index(FIRST)
+        listed.action_select()
+        del screen.facts[FIRST]  # before the list's messages come
+        await chat.pilot.pause()
+        assert screen.chosen is None and chat.app.screen is screen
 
 
 async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_and_what_came_is_removed(
