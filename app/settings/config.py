@@ -64,7 +64,7 @@ class Config:
         """Where exported files go: as set, else the first of downloads, documents and current folder."""
         usual = [user_downloads_path(), user_documents_path()]
         folders = usual if self["exports"] == AUTO else [Path(self["exports"])]
-        return next((folder for folder in folders if folder.is_dir()), Path.cwd())
+        return next((folder for folder in folders if folder.is_dir()), None) or _current_folder()
 
     def option_defaults(self, given: list[str]) -> dict[str, Any]:
         """Defaults of the command line's parameters, without those that `given` arguments override."""
@@ -165,6 +165,13 @@ def _documents(value: object) -> list[str]:
         why = " ".join(missing).removesuffix(".")
         raise _Partly(why, found) if found else ValueError(why)
     return found
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return Path.home()
 
 
 def _folder(value: object) -> str:

@@ -51,10 +51,16 @@ def writing(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why, folder = error.strerror, file.absolute().parent
-        if isinstance(error, FileNotFoundError):
-            why = f"{folder} takes no files" if os.path.isdir(folder) else f"there is no folder {folder}"
+        why = _why_no_place(file) if isinstance(error, FileNotFoundError) else error.strerror
         raise MachineFailed(f"{file} cannot be written: {why}.") from error
+
+
+def _why_no_place(file: Path) -> str:
+    try:
+        folder = file.absolute().parent
+    except FileNotFoundError:
+        return "the current folder was removed"
+    return f"{folder} takes no files" if os.path.isdir(folder) else f"there is no folder {folder}"
 
 
 def write_text(file: Path, text: str) -> None:

@@ -14,8 +14,8 @@ def files_below(folder: Path) -> list[str]:
     out: list[str] = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in LEFT_OUT)
-        relative = os.path.relpath(place, folder)
-        out += [os.path.normpath(os.path.join(relative, n)) for n in sorted(names) if not n.startswith(".")]
+        relative = Path(place).relative_to(folder)  # asks for no current folder, which may be gone
+        out += [str(relative / name) for name in sorted(names) if not name.startswith(".")]
         if len(out) >= LIMIT:
             break
     return out[:LIMIT]

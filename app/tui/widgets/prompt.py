@@ -132,7 +132,7 @@ class Prompt(Vertical):
             return
         if self._paths is None:
             self._paths = []  # while they are listed
-            self._paths = await asyncio.to_thread(files_below, Path.cwd())
+            self._paths = await asyncio.to_thread(files_below, Path())
         if self._offered_for == text:
             # A name with characters that the prompt replaces would name no file there.
             self.menu.offer([path for path in matching(self._paths, typed) if printable(path) == path])

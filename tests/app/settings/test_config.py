@@ -226,3 +226,14 @@ def test_exports_go_to_the_folder_that_is_set_or_the_one_of_downloads_or_documen
         write(f"exports = '{absent}'")
         config = read_config()
         assert config.export_folder == usual[0] and "there is no such folder" in config.problems[0]
+
+
+def test_exports_go_home_if_the_current_folder_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("user_downloads_path", "user_documents_path"):
+        monkeypatch.setattr(f"app.settings.config.{name}", lambda: tmp_path / "none")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert read_config().export_folder == Path.home()

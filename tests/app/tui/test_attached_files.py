@@ -1,6 +1,7 @@
 """Files in the chat: named with @, completed, sent to the model and to the lookup drafter, or refused."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,15 @@ async def test_a_copied_prompt_has_its_pasted_text_and_no_file_which_is_said(
         await chat.ask("sum up @notes.md")
         await chat.noticed("Copied the prompt with its pasted text (228 characters)", by=("tab", "up", "y"))
         assert copied == [f"sum up @notes.md\n\n{pasted}"]
+
+
+async def test_with_the_current_folder_removed_nothing_is_offered_and_exports_go_to_the_downloads(
+    open_chat: OpenChat, folder: Path, tmp_path: Path
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        shutil.rmtree(folder)
+        await chat.press(*"echo @n")
+        await chat.answered(2, by="enter")
+        assert "|echo @n|" in chat.answers[1].text
+        await chat.noticed(f"Written to {tmp_path}/hello.md.", by="/export")
+        await chat.noticed("x.md cannot be written: the current folder was removed.", by="/export x.md")
