@@ -12,7 +12,9 @@ from textual.widgets import TextArea
 from app.settings.config import bad_value, unknown_key
 
 _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
-_NAMED = {key.value for key in Keys} | {_character_to_key(char) for char in string.punctuation}
+_SIGNS = {char: _character_to_key(char) for char in string.punctuation}
+"""Textual's names: a key is `minus` there, and `-` would never come."""
+_NAMED = {key.value for key in Keys} | {*_SIGNS.values()}
 _WHILE_TYPING = {"app", "chat", "prompt"}
 """First parts of the ids of bindings that are active while the prompt has the focus."""
 _ALONE = {"help", "question"}
@@ -22,10 +24,8 @@ KEY_NAMES = {
     "escape": "Esc",
     "pageup": "Page Up",
     "pagedown": "Page Down",
-    "slash": "/",
-    "question_mark": "?",
     "delete": "Del",
-    "underscore": "_",
+    **{name: char for char, name in _SIGNS.items()},
 }
 
 SHORT_NAMES = {"pageup": "PgUp", "pagedown": "PgDn", "left": "←", "right": "→", "up": "↑", "down": "↓"}
@@ -78,7 +78,8 @@ def short_key_name(key: str) -> str:
 
 
 def _normal(keys: str) -> str:
-    return ",".join(key.strip().lower() if len(key.strip()) > 1 else key.strip() for key in keys.split(","))
+    parts = (key.strip() for key in keys.split(","))
+    return ",".join(_SIGNS.get(key, key.lower() if len(key) > 1 else key) for key in parts)
 
 
 def _why_not(name: str, key: str) -> str:
@@ -86,7 +87,7 @@ def _why_not(name: str, key: str) -> str:
     group, last = name.partition(".")[0], _MODIFIER.sub("", key)
     if group in ("app", "chat") and not BINDINGS[name].priority and key in _editing_keys():
         return "edits the text of the prompt; take another, best a function key"
-    if len(key) == 1 and group in _WHILE_TYPING:
+    if group in _WHILE_TYPING and (len(key) == 1 or key in ("space", *_SIGNS.values())):
         return "is typed into the prompt; take a function key, or one with ctrl or alt"
     if len(last) != 1 and last not in _NAMED:
         return "is no key; write them like f6, ctrl+g or ctrl+shift+up"

@@ -33,7 +33,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
         bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
         bind("space", "more", "More", "hub.more",
              "Scroll the facts about the model; from their end back to their beginning"),
-        bind("/", "search", "Search", "hub.words", "Change the words of the search", priority=True),
+        bind("slash", "search", "Search", "hub.words", "Change the words of the search", priority=True),
         bind("escape", "dismiss", "Back", "hub.back", "Back to the pairs"),
     ]  # fmt: skip
 

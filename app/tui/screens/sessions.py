@@ -55,7 +55,8 @@ the chat at the message that was found."""
     BINDINGS = [
         bind("enter", "choose", "Resume", "sessions.resume", "Go on with the chat"),
         # Priority, so that letters typed right after it go into the search.
-        bind("/", "search", "Search", "sessions.search", "Search the titles and all texts", priority=True),
+        bind("slash", "search", "Search", "sessions.search",
+             "Search the titles and all texts", priority=True),
         bind("r", "rename", "Rename", "sessions.rename", "Give the chat another title"),
         ARCHIVE := bind("a", "archive(True)", "Archive", "sessions.archive",
                         "Put the chat into the archive, or take it out"),

@@ -15,7 +15,7 @@ from app.tui.keys.keymap import default_keys
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
-from app.tui.screens.question import QuestionScreen
+from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.field import Field
@@ -176,3 +176,13 @@ async def test_a_letter_that_is_typed_into_a_search_is_not_offered_there_as_a_ke
         assert sessions.query_one(Field).value == "Dq"
         await opened.until(lambda: not {"D", "q"} & set(keys_shown(opened).split()))
         assert "F1 Help" in keys_shown(opened)
+
+
+async def test_a_sign_works_as_a_key_and_is_shown_as_written(open_chat: OpenChat, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[keys]\nsessions.rename = "-"\nsessions.back = "[,backslash"\n')
+    async with open_chat(asked="hello") as opened:
+        await opened.reached(SessionsScreen, by="f6")
+        await opened.until(lambda: all(key in keys_shown(opened) for key in ("- Rename", "[ Back")))
+        await opened.reached(LineQuestionScreen, by="minus")
+        await opened.reached(SessionsScreen, by="escape")
+        await opened.back_in_chat(by="left_square_bracket")
