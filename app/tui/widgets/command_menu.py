@@ -65,7 +65,7 @@ class CommandMenu(SafeList, can_focus=False):
         self.scroll_to_highlight(top=lines > self.scrollable_content_region.height)
 
     def _drawn(self, choice: Choice, *, whole: bool) -> Content:
-        width = self.query_ancestor(Vertical).size.width - FRAME
+        width = max(1, self.query_ancestor(Vertical).size.width - FRAME)
         if isinstance(choice, str):
             return Content(one_line(choice))
         if width < NARROW and not whole:

@@ -155,6 +155,11 @@ async def test_in_five_rows_a_command_and_a_theme_can_be_chosen(open_chat: OpenC
         await chat.shows("mlx-spec-light", by="/theme")
 
 
+async def test_in_seven_columns_the_menu_opens(open_chat: OpenChat) -> None:
+    async with open_chat(size=(7, 10)) as chat:
+        await chat.until(lambda: chat.app.chat.prompt.menu.option_count > 9, by="slash")
+
+
 async def test_in_twelve_rows_the_menu_names_the_chosen_command_if_what_it_does_takes_all_lines(
     open_chat: OpenChat,
 ) -> None:
