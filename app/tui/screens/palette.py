@@ -53,11 +53,6 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
         self.app.stylesheet.update(self)
         self._gather_commands(self.query_one(Input).value)
 
-    def _action_command_list(self, action: str) -> None:
-        # Textual 8.2.8 fails on page keys before the list is laid out.
-        if self.query_one(CommandList).size:
-            super()._action_command_list(action)
-
     def _select_or_command(self, event: Input.Submitted | Button.Pressed | None = None) -> None:
         if not self.was_closed:
             super()._select_or_command(event)

@@ -1,5 +1,7 @@
 """A list that keeps its highlighted item in view, and the columns of its rows."""
 
+from typing import Literal
+
 from textual.content import Content
 from textual.events import Click
 from textual.widgets import OptionList
@@ -12,6 +14,11 @@ class SafeList(OptionList):
         """Pass over a click on an item that is gone by now, on which Textual 8.2.8 fails."""
         if event.style.meta.get("option", -1) >= self.option_count:
             event.prevent_default()
+
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        """Pass over a page key without a line to show, as before the first layout, where it fails too."""
+        if self.scrollable_content_region:
+            super()._move_page(direction)
 
 
 class ItemList(SafeList):

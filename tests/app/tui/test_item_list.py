@@ -37,6 +37,14 @@ async def test_the_highlighted_item_stays_in_sight_in_a_shorter_list_and_in_one_
         assert is_in_sight(items)
 
 
+async def test_a_page_key_in_a_terminal_without_room_for_the_list_ends_nothing() -> None:
+    app = Listing()
+    async with app.run_test(size=(2, 12)) as pilot:
+        app.query_one(ItemList).highlighted = 1
+        await pilot.press("pageup", "pagedown")
+        assert app.query_one(ItemList).highlighted == 1
+
+
 async def test_the_heading_above_the_first_item_comes_back_with_it_where_there_is_room_for_both() -> None:
     app = Listing()
     async with app.run_test(size=(40, 12)) as pilot:
