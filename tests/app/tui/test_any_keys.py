@@ -21,7 +21,7 @@ PROMPTS = ("hold", "slow", "slow", "read", "fail", "refuse", "markdown", "think"
            "/continue", "/rounds", "/pairs", "/chats", "/keys", "/marks", "/theme", "/nonsense")  # fmt: skip
 PASTES = ("one line", "a\n" * 5, "x\n" * 4000, "\x1b[31mred\x00", "/etc/passwd", "'/tmp/a b.txt'", "\r\n\r\n",
           "🙂" * 30)  # fmt: skip
-SIZES = [(20, 6), (40, 12), (80, 24), (120, 40), (200, 60)]
+SIZES = [(3, 5), (7, 12), (20, 6), (40, 12), (80, 24), (120, 40), (200, 60)]
 STEPS = 250
 
 
