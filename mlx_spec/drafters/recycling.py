@@ -23,7 +23,8 @@ PLACES = 1 << 15
 FACTOR = 40503
 """Of the hash. Odd: pairs of nearby ids get places far apart."""
 REREAD = 2048
-"""Tokens of a text that are read again after `forget`; the work grows with their square."""
+"""The most tokens that are read at once, after `forget` or after rounds of other drafters: the work and its
+memory grow with their square."""
 
 
 class Reader:
@@ -85,7 +86,7 @@ class RecyclingDrafter(Drafter):
         return (CANDIDATE,) if any(reader.known for reader in self._readers) else ()
 
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
-        text = context.last(min(self._unread + 2, context.length.low))
+        text = context.last(min(self._unread + 2, context.length.low, REREAD // len(context.tokens)))
         self._unread = 0
         self._keep(text[:, :-2], text[:, 1:-1], text[:, 2:])
         before, last = text[:, -2:-1], text[:, -1:]

@@ -5,6 +5,7 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.arrays import Draft, Length, Output, Pass, Tree, Verdict
+from mlx_spec.drafters import Context
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter, _place
 from mlx_spec.target.model import Model
@@ -93,6 +94,21 @@ def test_its_table_is_evaluated_in_rounds_of_others_and_not_left_as_a_graph():
     rounds = engine.generate(prompt(6, 1), Options(max_tokens=60, drafter="auto", draft_length=3))
     memory = [mx.get_active_memory() for read in rounds if read.drafter == "lookup"]
     assert len(memory) > 9 and memory[-1] < memory[3] * 1.01
+
+
+def test_its_first_draft_after_a_long_rest_reads_the_end_of_the_texts_and_takes_little_memory():
+    drafter, count = RecyclingDrafter(), 6000
+    drafter.attach(Model(tiny_llama(0)))
+    drafter.begin([[3], [3]], [[], []])
+    plain = Verdict(mx.array([0, 0]), mx.array([[0], [0]]), mx.array([[3], [3]]))
+    drafter.observe(Pass(mx.zeros((2, count), mx.int32), Length.exact(0)), NOTHING, plain)
+    texts = mx.array([[3] * (count - 4) + [4, 5, 6, 5]] * 2)
+    mx.eval(texts)
+    before = mx.get_active_memory()
+    mx.reset_peak_memory()
+    draft = drafter.draft(Context([], texts, Length.exact(count)), 1, None)  # type: ignore[arg-type]
+    assert draft.tokens.tolist() == [[6], [6]]
+    assert mx.get_peak_memory() - before < 100e6
 
 
 def test_a_drafter_that_forgot_an_answer_drafts_no_more_of_it_than_the_first_time():
