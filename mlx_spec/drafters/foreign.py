@@ -84,6 +84,7 @@ class ForeignDrafter(Drafter):
                 "A draft model with another tokenizer has to rewind to any token, and this one's layers "
                 "can rewind to a few places only. Use another draft model."
             )
+        self.cached.clamp()  # a tokenizer may have more tokens than its model
         self.models = (self.cached,)
         self._translator = translator
         self._limit = context_limit

@@ -58,6 +58,11 @@ class ModelDrafter(Drafter):
         self._texts: list[list[int]] = []
         """The texts it is to read, as far as the host knows them."""
 
+    def attach(self, target: Model) -> None:
+        super().attach(target)
+        if target.vocab > self.cached.vocab:
+            self.cached.clamp()
+
     def begin(self, texts: Texts, documents: Sequence[Texts]) -> None:
         self._texts = [list(tokens[self.skipped :]) for tokens in texts]
         rests = [
@@ -75,7 +80,6 @@ class ModelDrafter(Drafter):
         return [replace(usual, shadows=self._shadows, behind=self._behind, host_text=far, room=room)]
 
     def draft(self, context: Context, depth: int, verifier: Proposer) -> Draft:
-        self.cached.clamps = verifier.vocab > self.cached.vocab
         if self._is_far(context.length) and not self._catch_up(context):
             self._own = Draft.none(len(context.host_tokens))
             return self._own

@@ -21,10 +21,8 @@ from mlx_spec.target.view import views
 
 PREFILL_CHUNK = 512
 """Prompt tokens per forward pass; progress is reported after each."""
-
 WORTH_COPYING = 32
 """The fewest rows that are copied from another sequence; fewer are recomputed."""
-
 COMPILES = "MLX_DISABLE_COMPILE" not in os.environ
 """MLX's own switch: compiling for the CPU takes a C++ compiler at run time."""
 
@@ -60,8 +58,7 @@ class Model(ReadTexts):
         self.vocab = probe.vocab
         self.lazy = probe.lazy
         """Whether a pass may start at a position that only the device knows."""
-        self.clamps = False
-        """Whether ids may lie beyond the embedding rows; such ids are read as the last row."""
+        self._clamps = False
         self.trees = False
         """Whether a pass may be a tree; set by `allow_trees`."""
         self._history = probe.history(self._replay)
@@ -91,6 +88,10 @@ class Model(ReadTexts):
         if self.lazy and not self.trees:
             place_rows(self.model)
             self.trees = self._probe.trees()
+
+    def clamp(self) -> None:
+        """Read ids beyond the embedding rows as the last row: MLX would read other memory."""
+        self._clamps, self._passes = True, CompiledPasses(self._pure)  # graphs built before do not clamp
 
     def share(self, lender: "Model", layers: Collection[int]) -> None:
         """Use the rows of `lender` for these layers. It overwrites what is written there."""
@@ -280,7 +281,7 @@ class Model(ReadTexts):
         tree: Tree | None = None,
         hidden: mx.array | None = None,
     ) -> Output:
-        if self.clamps:
+        if self._clamps:
             ids = mx.minimum(ids, self.vocab - 1)
         if self._taps:
             self._taps.begin()

@@ -16,6 +16,7 @@ import pytest
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.layer_skip import LayerSkipDrafter
+from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import compiled
@@ -226,13 +227,17 @@ def pard() -> PardDrafter:
     return PardDrafter(tiny_llama(0), VOCAB - 1)
 
 
+def smaller() -> ModelDrafter:
+    return ModelDrafter(tiny_llama(3, vocab=VOCAB // 2))
+
+
 def block() -> DFlashDrafter:
     return DFlashDrafter(random_head(SHAPE), "dflash")
 
 
-@pytest.mark.parametrize("make", [pard, pytest.param(block, marks=pytest.mark.slow)])
-def test_drafts_of_one_pass_are_the_same_compiled(make):
-    """Rows of the text and of masks, whose number changes with what was accepted."""
+@pytest.mark.parametrize("make", [pard, smaller, pytest.param(block, marks=pytest.mark.slow)])
+def test_drafts_are_the_same_compiled(make):
+    """Rows of the text and of masks, whose number changes with what was accepted; ids the draft lacks."""
 
     def drafted(compiles: bool) -> list[tuple[int, ...]]:
         drafter = make()

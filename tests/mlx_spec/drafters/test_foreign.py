@@ -231,6 +231,25 @@ def test_without_a_translation_or_with_ids_out_of_range_the_text_is_the_plain_on
     assert {token for each in rounds for token in each.drafted} == drafted
 
 
+class Padded(Mapped):
+    """A tokenizer with tokens that its model lacks."""
+
+    def __init__(self, strange: int):
+        super().__init__()
+        self._strange = strange
+
+    def spelled(self, token: int) -> list[int]:
+        return [self._strange] if token in STRANGE else super().spelled(token)
+
+
+def test_ids_that_the_draft_model_lacks_are_read_as_its_last_one():
+    drafted, options = [], Options(max_tokens=12, drafter="foreign", draft_length=3)
+    for strange in (VOCAB - 1, VOCAB + 5000):
+        engine = engine_with(ByText(mirrored(), Padded(strange), LIMIT))
+        drafted.append([each.drafted for each in engine.generate([*STRANGE, *prompt(9, 3)], options)])
+    assert any(drafted[0]) and drafted[0] == drafted[1]
+
+
 class Broken(Whole):
     """Three texts in four end in the middle of a character."""
 
