@@ -70,7 +70,7 @@ class Text:
         if not self.rounds and self.begun:
             read = replace(read, seconds=min(read.seconds, time.perf_counter() - self.begun))
         if stop:
-            read = _ended(read, taken, stop)
+            read = read.cut(taken, stop)
         if self.likeliest is not None:
             each = (read_likeliness(numbers, self.likeliest) for numbers in likeliness[:taken])
             read = replace(read, likeliness=tuple(each))
@@ -85,20 +85,6 @@ class Text:
             if len(self.tokens) + taken >= self.limit:
                 return taken, "length"
         return len(gained), None
-
-
-def _ended(whole: Round, taken: int, stop: StopReason) -> Round:
-    """The first `taken` tokens of a text's last round."""
-    drafted = whole.drafted if whole.tree_depth is not None else whole.drafted[:taken]
-    return replace(
-        whole,
-        drafted=drafted,
-        accepted=min(whole.accepted, taken),
-        tokens=whole.tokens[:taken],
-        stop=stop,
-        # A draft that is cut here took as long as the whole of it.
-        steady=whole.steady and len(drafted) == len(whole.drafted),
-    )
 
 
 Read = list[tuple[Text, Round]]

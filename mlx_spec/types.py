@@ -3,7 +3,7 @@
 Plain Python only. Nothing here knows text, files, devices or screens.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Real
 from typing import Literal
@@ -125,7 +125,7 @@ class Round:
     steady: bool = False
     """Nothing of another kind ran meanwhile and no graph was built: `seconds` is what such a round costs."""
     tree_depth: int | None = None
-    """The most tokens of a tree that could be accepted; None: a chain."""
+    """The most tokens of a tree that could be accepted, up to the text's end; None: a chain."""
     likeliness: tuple[Likeliness, ...] = ()
     """Of each of `tokens`, if asked for."""
 
@@ -133,6 +133,20 @@ class Round:
     def draft_length(self) -> int:
         """Tokens drafted after one another."""
         return len(self.drafted) if self.tree_depth is None else self.tree_depth
+
+    def cut(self, taken: int, stop: StopReason) -> "Round":
+        """A text's last round, of which it takes the first `taken` tokens."""
+        depth = self.tree_depth
+        return replace(
+            self,
+            drafted=self.drafted[:taken] if depth is None else self.drafted,
+            tree_depth=depth and min(depth, taken),
+            accepted=min(self.accepted, taken),
+            tokens=self.tokens[:taken],
+            stop=stop,
+            # A draft that is cut here took as long as the whole of it.
+            steady=self.steady and self.draft_length <= taken,
+        )
 
 
 def _number(name: str, value: object) -> int | float:

@@ -33,7 +33,7 @@ class Turn:
 
         begin, (pieces, taken) = self.text.decoded, self._pieces(played)
         if self.text.stopped:
-            played = _cut(played, taken)
+            played = played.cut(taken, "stop")  # at the token that completed a stop text
         self.rounds.append(played)
         self.finish_reason = played.stop
         own = played.tokens[played.accepted :]
@@ -101,17 +101,6 @@ class Turn:
                 self._scored.append(self._score(token, played.likeliness[position]))
             pieces += self._calls.add(self.text.add(token, self._mark))
         return pieces, len(played.tokens)
-
-
-def _cut(played: Round, taken: int) -> Round:
-    """The round up to the token that completed a stop text, as the engine cuts it at a stop token."""
-    return replace(
-        played,
-        drafted=played.drafted[:taken] if played.tree_depth is None else played.drafted,
-        accepted=min(played.accepted, taken),
-        tokens=played.tokens[:taken],
-        stop="stop",
-    )
 
 
 def accepted_first(played: Round) -> list[int]:

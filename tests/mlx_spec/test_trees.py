@@ -1,5 +1,6 @@
 """Trees of drafted tokens: any shape, any cache, the same text; each mutant gives another one."""
 
+from dataclasses import replace
 from typing import Any
 
 import mlx.core as mx
@@ -46,6 +47,18 @@ def test_a_tree_of_any_shape_gives_the_plain_text(name, shape, temperature):
     for length, count in ((5, 22), (40, 10)):
         ids, options = prompt(length, 3), {"max_tokens": count, "seed": 4, "temperature": temperature}
         assert text(engine, ids, **TREE, **options) == text(engine, ids, **PLAIN, **options)
+
+
+def test_tokens_of_a_tree_behind_the_end_of_the_text_count_as_not_drafted():
+    engine, ids = branching(one_layer, "binary", noise=0.0), prompt(9, 1)
+    [_, whole, *_] = engine.generate(ids, Options(max_tokens=30, **TREE))
+    stop = frozenset(whole.tokens[1:2])
+    [_, read] = engine.generate(ids, Options(max_tokens=30, stop_tokens=stop, **TREE))
+    assert (whole.draft_length, whole.accepted, read.draft_length, read.accepted) == (3, 3, 2, 2)
+    assert len(read.drafted) == len(whole.drafted)
+    whole = replace(whole, steady=True)
+    assert whole.cut(3, "stop").steady and not whole.cut(2, "stop").steady, "as long as the whole draft took"
+    assert engine.stats([read]).acceptance_by_position == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["phixtral", "gemma2"])
