@@ -70,10 +70,6 @@ class RoundCost:
         """Seconds with `length` tokens in the context."""
         return self.seconds + self.growth * length
 
-    def scaled(self, factor: float) -> "RoundCost":
-        """The cost of rounds that take `factor` times as long."""
-        return RoundCost(self.seconds * factor, self.growth * factor, self.seen)
-
 
 @dataclass(slots=True)
 class Costs:
