@@ -214,7 +214,9 @@ class Controller(Policy):
             covered = value.step / value.seconds[0] + value.reading <= left
             if due and covered and value.worth_asking(self._remaining.expected):
                 return value.candidate, 0
-        self._pause([each.candidate for each in values], min(self._soonest(each, left) for each in values))
+        rounds = max(SKIPPED, min(self._soonest(each, left) for each in values))
+        until = self._written + min(rounds, RESTED)
+        self._again_at |= {value.candidate.kind: until for value in values}
         return NO_CANDIDATE, 0
 
     def _soonest(self, value: Value, left: float) -> float:
@@ -226,11 +228,6 @@ class Controller(Policy):
             (shadow + value.reading, self._shadow_after - value.candidate.shadows),
         )
         return min(max(after, (need - left) / SHARE) for need, after in needed)
-
-    def _pause(self, candidates: Sequence[Candidate], rounds: float) -> None:
-        """Evaluate these candidates again after about `rounds` plain rounds."""
-        until = self._written + min(max(SKIPPED, rounds), RESTED)
-        self._again_at |= {candidate.kind: until for candidate in candidates}
 
     def _next_probe(
         self, values: list[Value], chosen: Value | None, k: int, left: float

@@ -16,14 +16,17 @@ SPREAD = 0.02
 """Spread of random matrices, as GPT-2's."""
 
 
-def small_model(target: nn.Module, args: ModelArgs) -> Model:
+def small_model(target: Any, args: ModelArgs) -> Model:
     """A model made of the target's: its tied embeddings, along their principal directions if it is narrower,
     and some layers, where sizes agree.
     """
     rows = matrix(embedding_of(target))
     assert rows is not None, "it is one of MLX's own layers"
     model = new_model(args, narrowed(rows.astype(mx.float32), args.hidden_size))
-    copy_layers(model, target)
+    last, count = len(target.layers) - 1, len(model.layers)
+    for i, layer in enumerate(model.layers):  # the first and the last are among them
+        copy_layer(layer, target.layers[round(i * last / max(1, count - 1))])
+    put(model.model.norm, norm_of(getattr(target, "model", None), "norm"))
     return model
 
 
@@ -47,14 +50,6 @@ def new_model(args: ModelArgs, rows: Float[mx.array, "vocab width"] | None = Non
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())
     return model
-
-
-def copy_layers(model: Model, target: Any) -> None:
-    """Copy some of the target's layers, the first and the last among them; parts of another size are kept."""
-    last, count = len(target.layers) - 1, len(model.layers)
-    for i, layer in enumerate(model.layers):
-        copy_layer(layer, target.layers[round(i * last / max(1, count - 1))])
-    put(model.model.norm, norm_of(getattr(target, "model", None), "norm"))
 
 
 def narrowed(rows: mx.array, width: int) -> mx.array:
