@@ -35,8 +35,14 @@ class DFlashDrafter(FeatureDrafter):
         masks = mx.full((len(anchor), depth - shape.from_anchor), shape.mask, mx.int32)
         output = self._step(replace(p, ids=mx.concatenate([p.ids, anchor, masks], axis=1)))
         guesses = self._logits(output, slice(-depth, None))
-        states, before, chain = output.logits[:, -depth:], anchor[:, 0], Chain(verifier, len(anchor))
-        for index in range(depth):
+        if not self.head.chains:
+            return verifier.at_once(self.head.spread(guesses)[:, :, : verifier.vocab])
+        return self._walk(anchor[:, 0], guesses, output.logits[:, -depth:], verifier)
+
+    def _walk(self, before: mx.array, guesses: mx.array, states: mx.array, verifier: Proposer) -> Draft:
+        """Choose token by token: each changes the guesses of the next."""
+        chain = Chain(verifier, len(before))
+        for index in range(guesses.shape[1]):
             logits = self.head.spread(self.head.after(before, guesses[:, index], states[:, index]))
             before = chain.add(logits[:, : verifier.vocab])[:, 0]
         return chain.draft

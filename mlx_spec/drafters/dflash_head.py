@@ -252,14 +252,18 @@ class DFlashHead(Head):
         logits = (self.lm_head if shape.own_rows else self._rows)(states) * shape.multiplier
         return logits if shape.softcap is None else mx.tanh(logits / shape.softcap) * shape.softcap
 
+    @property
+    def chains(self) -> bool:
+        """Whether its guesses depend on the token before."""
+        return bool(self.shape.markov_rank or self.shape.selector)
+
     def after(
         self,
         before: Int[mx.array, " b"],
         guesses: Float[mx.array, "b draft_vocab"],
         states: Float[mx.array, "b dim"],
     ) -> Float[mx.array, "b draft_vocab"]:
-        """The guesses of a position, corrected by the token before it if it reads that; `states` are its
-        rows."""
+        """The guesses of a position, corrected by the token before it; `states` are its rows."""
         if self.shape.markov_rank:
             guesses = guesses + self.markov_head(before)
         return self.candidate_selector(guesses, states, before) if self.shape.selector else guesses
