@@ -3,11 +3,10 @@
 import secrets
 from dataclasses import dataclass, replace
 
-from app.settings.options import OPTION_SETTINGS
+from app.settings.options import OPTION_SETTINGS, AnswerOptions
 from app.shell.errors import BadInput
 from app.shell.printable import printable
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import Options
 
 FIELDS = {setting.command: setting for setting in OPTION_SETTINGS}
 
@@ -18,13 +17,13 @@ OFF = {"top-p": "1", "top-k": "0", "min-p": "0", "penalty": "1"}
 class Settings:
     """The chat's options. `drafting` is apart: off and on again keeps the drafter and the draft length."""
 
-    options: Options
+    options: AnswerOptions
     drafting: bool = True
     keeps_seed: bool = False
     """The person set the seed; otherwise each chat has a new one."""
 
     @classmethod
-    def of(cls, options: Options, *, keeps_seed: bool = False) -> "Settings":
+    def of(cls, options: AnswerOptions, *, keeps_seed: bool = False) -> "Settings":
         drafting = options.drafter != "none" and options.draft_length != 0
         drafter = "auto" if options.drafter == "none" else options.drafter
         options = replace(options, drafter=drafter, draft_length=options.draft_length or None)
@@ -54,7 +53,7 @@ class Settings:
             and getattr(self.options, setting.field) != getattr(defaults.options, setting.field)
         ]
 
-    def for_answer(self, *, drafting: bool | None = None) -> Options:
+    def for_answer(self, *, drafting: bool | None = None) -> AnswerOptions:
         drafts = self.drafts if drafting is None else drafting
         return self.switched(True).options if drafts else replace(self.options, drafter="none")
 

@@ -16,12 +16,20 @@ import typer
 from app.engine.loading import load
 from app.history.answers import answers_folder
 from app.settings.config import CHATS, drafter_named, read_config
-from app.settings.options import AUTO, DRAFTER, DRAWN, OPTION_SETTINGS, OptionSetting, check_drafters
+from app.settings.options import (
+    AUTO,
+    DRAFTER,
+    DRAWN,
+    OPTION_SETTINGS,
+    AnswerOptions,
+    OptionSetting,
+    check_drafters,
+)
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
-from mlx_spec.types import BATCH_SIZES, Options
+from mlx_spec.types import BATCH_SIZES
 from models.documents.folder import named_documents
 from models.pairs.catalogue import fitting_draft
 from models.pairs.drafter_kinds import DRAFT_MODELS
@@ -63,7 +71,7 @@ AtOnce = Annotated[
 ]
 AT_ONCE = 8
 SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
-"""Options that a server or batch uses where a request leaves them out."""
+"""AnswerOptions that a server or batch uses where a request leaves them out."""
 NoDraft = Annotated[bool, typer.Option("--no-draft", help="Plain decoding: the same text, without drafting.")]
 
 
@@ -139,7 +147,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
 
     Args:
         names: the options that become flags; if empty, all of them and `--no-draft`.
-        defaults: where they differ from those of `Options`. Without a seed here, it is random.
+        defaults: where they differ from those of `AnswerOptions`. Without a seed here, it is random.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
     replacements = {
@@ -182,7 +190,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
 
 def _flag(setting: OptionSetting, defaults: dict[str, object]) -> inspect.Parameter:
     drawn = setting.field == "seed" and "seed" not in defaults
-    default = None if drawn else setting.shown(replace(Options(), **defaults))
+    default = None if drawn else setting.shown(replace(AnswerOptions(), **defaults))
     kind, metavar, about = str, setting.value, setting.help if drawn else setting.help.removesuffix(DRAWN)
     if setting == DRAFTER:
         kind, metavar, default = list[str], f"{metavar}|FOLDER", [default]
@@ -208,8 +216,8 @@ def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) -> Options:
-    options = Options(**{"seed": secrets.randbelow(2**32), **values})
+def _options(values: dict[str, Any], *, no_draft: bool, draft_head: int | None) -> AnswerOptions:
+    options = AnswerOptions(**{"seed": secrets.randbelow(2**32), **values})
     head = f"--draft-head {draft_head}" if draft_head is not None else ""
     drafter = drafter_named(options.drafter) if options.drafter != AUTO else ""
     length = f"--draft-length {options.draft_length}" if options.draft_length else ""
@@ -259,7 +267,7 @@ def _follow(spec: PairSpec) -> int:
 
 @contextmanager
 def tuned_pair(
-    spec: PairSpec, options: Options, check: Callable[["LoadedPair"], object] = lambda pair: None
+    spec: PairSpec, options: AnswerOptions, check: Callable[["LoadedPair"], object] = lambda pair: None
 ) -> Iterator["LoadedPair"]:
     """`loaded_pair`, calibrated first if the draft length is adaptive and nothing is known of it, unless
     `check` raises; saves on exit what was learned."""

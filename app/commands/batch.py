@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
+from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.named_file import check_place, plain_file
 from app.shell.number_text import counted
 from app.shell.output import talk
-from mlx_spec.types import Options
 
 EXAMPLE = """\b
 Examples:
@@ -26,7 +26,7 @@ def command(
     answers: Annotated[Path, typer.Argument(metavar="OUT", help="The answers, one line each, as they come.")],
     pair: args.PairArguments,
     at_once: args.AtOnce = args.AT_ONCE,
-    options: Options,
+    options: AnswerOptions,
 ) -> int:
     """Answer a file of requests.
 

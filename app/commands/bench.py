@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
+from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.machine import circumstances
 from app.shell.named_file import check_place
 from app.shell.output import data, json_data, talk
 from app.shell.tables import print_table
-from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from app.compare.record import Record
@@ -34,7 +34,7 @@ def command(
     repeats: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Runs per prompt and setting.")
     ] = 3,
-    options: Options,
+    options: AnswerOptions,
     pair: args.PairArguments,
     json: args.Json = False,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,

@@ -14,11 +14,11 @@ from app.engine.chat_prompt import Message
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.history.store import opened_history
+from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.output import data, is_dumb, talk
 from app.shell.prompt_source import LARGEST_PROMPT, decoded
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec chat --temperature 0.7\n  printf 'Hello\\n'
 @args.with_flags()
 def command(
     *,
-    options: Options,
+    options: AnswerOptions,
     keeps_seed: bool,
     pair: args.PairArguments,
     resume: Annotated[
@@ -94,7 +94,7 @@ def saved_chat(name: str) -> str:
         return history.find(name).id
 
 
-def answer_lines(pair: "LoadedPair", options: Options) -> int:
+def answer_lines(pair: "LoadedPair", options: AnswerOptions) -> int:
     """Answer every group of lines until the input ends; return the exit code."""
     session, messages = Session(pair), list[Message]()
     if options.temperature:

@@ -1,13 +1,12 @@
 """`check`: is the text the same with drafting as without, on this machine?"""
 
 from app.commands import arguments as args
-from app.settings.options import check_drafters
+from app.settings.options import AnswerOptions, check_drafters
 from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.number_text import counted
 from app.shell.output import data, json_data, talk
 from app.shell.tables import print_table
-from mlx_spec.types import Options
 
 EXAMPLE = "\b\nExamples:\n  mlx-spec check\n  mlx-spec check --target ./my-target --draft ./my-draft"
 
@@ -17,7 +16,7 @@ def command(
     *,
     prompts: args.Prompts = None,
     raw: args.Raw = False,
-    options: Options,
+    options: AnswerOptions,
     pair: args.PairArguments,
     json: args.Json = False,
 ) -> int:

@@ -13,10 +13,9 @@ from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.settings.config import drafter_named
-from app.settings.options import copies
+from app.settings.options import AnswerOptions, copies
 from app.shell.errors import BadInput
 from app.shell.prompt_source import read_prompt, read_text
-from mlx_spec.types import Options
 
 MAX_TOKENS = 64
 
@@ -45,7 +44,7 @@ def command(
             help="Another file, for the drafter lookup to copy from; the model does not read it. Repeatable.",
         ),
     ] = None,
-    options: Options,
+    options: AnswerOptions,
     stop: args.Stop = None,
     pair: args.PairArguments,
     json: args.Json = False,

@@ -12,6 +12,7 @@ from app.engine.chat_prompt import Message
 from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent, TurnsDropped, text_of
 from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.errors import BadInput
 from app.shell.interrupt import Interrupt
@@ -19,7 +20,6 @@ from app.shell.machine import device_name, versions
 from app.shell.number_text import answer_figures
 from app.shell.output import Progress, aside, data, json_data, talk
 from app.shell.prompt_source import read_prompt
-from mlx_spec.types import Options
 from models.errors import UnknownPair
 from models.pairs.pair import PairSpec
 
@@ -38,7 +38,7 @@ def command(
     prompt: Annotated[str | None, typer.Option(help="The prompt; without it, a file or stdin.")] = None,
     prompt_file: Annotated[Path | None, typer.Option(help="Read the prompt from this file.")] = None,
     raw: args.Raw = False,
-    options: Options,
+    options: AnswerOptions,
     stop: args.Stop = None,
     pair: args.PairArguments,
     json: args.Json = False,

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from models.pairs.installed import installed_folder
 
 KEY_VARIABLE = "MLX_SPEC_API_KEY"
@@ -40,7 +40,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Let pages of http://host:port ask. Repeatable."),
     ] = None,
-    options: Options,
+    options: AnswerOptions,
 ) -> None:
     """Answer over HTTP, in OpenAI's API.
 

@@ -9,9 +9,8 @@ from app.compare.export import difference_json
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.compare.words import unexplained
-from app.settings.options import AUTO
+from app.settings.options import AUTO, AnswerOptions
 from app.shell.tables import plain_table
-from mlx_spec.types import Options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +42,7 @@ def check_plan(
         if length or drafter == drafters[0]
     ]
     questions = [Question.of(prompt) for prompt in prompts]
-    return plan(questions, settings, Options(max_tokens=max_tokens, seed=seed), 1, timed=False)
+    return plan(questions, settings, AnswerOptions(max_tokens=max_tokens, seed=seed), 1, timed=False)
 
 
 def verdict(measured: Sequence[Measured]) -> str:

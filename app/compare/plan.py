@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from app.compare.prompts import BenchPrompt
 from app.engine.chat_prompt import Message
+from app.settings.options import AnswerOptions
 from app.shell.number_text import counted
-from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName, Options
+from mlx_spec.types import MAX_DRAFT_LENGTH, DrafterName
 
 WARM_UP_TOKENS = 24
 LONGER = (10, 12, 16, 24, MAX_DRAFT_LENGTH)
@@ -23,7 +24,7 @@ class Setting:
     temperature: float
 
     @classmethod
-    def of(cls, options: Options) -> "Setting":
+    def of(cls, options: AnswerOptions) -> "Setting":
         if options.drafter == "none" or options.draft_length == 0:
             return cls.plain(options.temperature)
         return cls(options.drafter, options.draft_length, options.temperature)
@@ -51,7 +52,7 @@ class Setting:
     def label(self) -> str:
         return f"{self.name} at {self.temperature:g}" if self.temperature else self.name
 
-    def options(self, base: Options) -> Options:
+    def options(self, base: AnswerOptions) -> AnswerOptions:
         return replace(
             base, drafter=self.drafter, draft_length=self.draft_length, temperature=self.temperature
         )
@@ -94,7 +95,7 @@ class Plan:
     questions: tuple[Question, ...]
     settings: tuple[Setting, ...]
     """Grouped by temperature, the plain setting first."""
-    options: Options
+    options: AnswerOptions
     """The options that no setting varies, such as the seed."""
     repeats: int
     timed: bool = True
@@ -119,7 +120,7 @@ class Plan:
     def count(self) -> int:
         return len(self.questions) * len(self.settings) * self.repeats
 
-    def options_of(self, run: Run) -> Options:
+    def options_of(self, run: Run) -> AnswerOptions:
         options = self.settings[run.setting].options(self.options)
         tokens = min(WARM_UP_TOKENS, options.max_tokens) if run.warm_up else options.max_tokens
         return replace(options, max_tokens=tokens)
@@ -148,7 +149,7 @@ class Plan:
 def plan(
     questions: Sequence[Question],
     drafting: Sequence[Setting],
-    options: Options,
+    options: AnswerOptions,
     repeats: int,
     *,
     timed: bool = True,

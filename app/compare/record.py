@@ -10,8 +10,8 @@ from app.compare.plan import Setting, plain_of
 from app.compare.prompts import BenchPrompt
 from app.engine.difference import Difference
 from app.engine.events import Piece
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.types import Options
 
 FORMAT, VERSION = "mlx-spec comparison", 1
 
@@ -126,7 +126,7 @@ def record_from_json(value: Any) -> Record:
         raise ValueError(f"incomplete: {type(error).__name__} {error}") from error
 
 
-def shared_options(options: Options) -> dict[str, Any]:
+def shared_options(options: AnswerOptions) -> dict[str, Any]:
     """The options that no setting of a comparison varies."""
     varied = ("drafter", "draft_length", "temperature", "stop_tokens")
     return {name: value for name, value in asdict(options).items() if name not in varied}

@@ -9,11 +9,11 @@ from app.chat.conversation import Conversation
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, BenchPrompt, read_prompts
 from app.engine.chat_prompt import Message
-from app.settings.options import AUTO, OPTION_SETTINGS
+from app.settings.options import AUTO, OPTION_SETTINGS, AnswerOptions
 from app.shell.errors import BadInput
 from app.shell.named_file import plain_file
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import MAX_DRAFT_LENGTH, Options
+from mlx_spec.types import MAX_DRAFT_LENGTH
 
 LAST = "last"
 COMPARE_REPEATS, SWEEP_REPEATS, MOST_REPEATS = 3, 2, 50
@@ -22,13 +22,13 @@ SWEEP_LENGTHS = (None, *range(9))
 FIELDS = ("length", "drafter", "temperature", "prompts", "repeats")
 
 
-def read_compare(text: str, conversation: Conversation, options: Options) -> Plan:
+def read_compare(text: str, conversation: Conversation, options: AnswerOptions) -> Plan:
     """`[last|all|FILE.jsonl]`: the chat's own setting against plain decoding."""
     questions = _questions(text.strip() or LAST, conversation)
     return plan(questions, [Setting.of(options)], options, COMPARE_REPEATS)
 
 
-def read_sweep(text: str, conversation: Conversation, options: Options) -> Plan:
+def read_sweep(text: str, conversation: Conversation, options: AnswerOptions) -> Plan:
     """`[length=0-8] [drafter=model,lookup] [temperature=0,0.8] [prompts=last|all|FILE] [repeats=N]`.
 
     Commas separate settings; drafters joined by `+` draft together. Defaults: length auto, 0 to 8, and

@@ -10,7 +10,7 @@ from typing import Any
 from app.engine.chat_prompt import FillIn, Message
 from app.engine.difference import Difference
 from app.engine.events import PairInfo, TurnEvent
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec
 
 
@@ -27,7 +27,7 @@ class Answer:
 
     id: int
     prompt: str | tuple[int, ...] | FillIn | tuple[Message, ...]
-    options: Options
+    options: AnswerOptions
     documents: tuple[str, ...] = ()
     """Texts the lookup drafter may copy from."""
     begun: str = ""
@@ -62,7 +62,7 @@ class Explain:
 
     id: int
     messages: tuple[Message, ...]
-    options: Options
+    options: AnswerOptions
     plain: tuple[int, ...]
     drafted: tuple[int, ...]
 

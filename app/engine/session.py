@@ -36,10 +36,11 @@ from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
 from app.engine.tokenizing import Tokenizing
 from app.engine.turn import Turn
+from app.settings.options import AnswerOptions
 from app.shell.machine import circumstances
 from mlx_spec.errors import ContextFull
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 
 if TYPE_CHECKING:
     from mlx_spec.rows import Rows
@@ -57,7 +58,7 @@ class _Read:
     ids: list[int]
     dropped: int
     """Messages left out."""
-    options: Options
+    options: AnswerOptions
     documents: list[list[int]]
     turn: Turn
 
@@ -232,7 +233,7 @@ class Session:
         return ids, dropped
 
     def difference(
-        self, prompt: Prompt, options: Options, plain: Sequence[int], drafted: Sequence[int]
+        self, prompt: Prompt, options: AnswerOptions, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
         """The first difference of two answers to a prompt; None if they are the same."""
         ids, _ = self.prompt_ids(prompt, options.max_tokens)

@@ -7,14 +7,15 @@ from dataclasses import replace
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.events import DraftRound, FinishReason, Mark, Piece, ScoredToken, TextAdded, ToolCall, merged
-from mlx_spec.types import Likeliness, Options, Round
+from app.settings.options import AnswerOptions
+from mlx_spec.types import Likeliness, Round
 
 
 class Turn:
     """Turns an answer's rounds into events."""
 
     def __init__(
-        self, options: Options, text: AnswerText, calls: AnswerReader, token_text: Callable[[int], str]
+        self, options: AnswerOptions, text: AnswerText, calls: AnswerReader, token_text: Callable[[int], str]
     ) -> None:
         self.text = text
         self.tool_calls: tuple[ToolCall, ...] = ()

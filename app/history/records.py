@@ -11,10 +11,10 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from app.engine.events import DraftRound, Mark, Piece
+from app.settings.options import AnswerOptions
 from app.shell.printable import one_line
 from mlx_spec.errors import BadOption
 from mlx_spec.stats import Stats
-from mlx_spec.types import Options
 from models.files import parse_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Attachment:
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
     pair: str
-    options: Options
+    options: AnswerOptions
     """As requested, seed included."""
     finish: Finish | None = None
     """None: it is still being written, or the program ended meanwhile."""
@@ -83,7 +83,7 @@ class Chat:
     changed: float
     archived: bool = False
     system: str = ""
-    options: Options = field(default_factory=Options)
+    options: AnswerOptions = field(default_factory=AnswerOptions)
     drafting: bool = True
     keeps_seed: bool = False
     leaf: str | None = None
@@ -106,7 +106,7 @@ class ChatRow:
 class Preset:
     name: str
     system: str
-    options: Options
+    options: AnswerOptions
 
 
 def new_id() -> str:
@@ -127,8 +127,8 @@ def title_of(prompt: str) -> str:
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
-def options_value(options: Options) -> dict[str, Any]:
-    """Options as JSON; stop tokens belong to a model and are left out."""
+def options_value(options: AnswerOptions) -> dict[str, Any]:
+    """AnswerOptions as JSON; stop tokens belong to a model and are left out."""
     values = asdict(options)
     del values["stop_tokens"]
     return values
@@ -149,16 +149,16 @@ def message_value(message: ChatMessage) -> dict[str, Any]:
     return value
 
 
-def options_from(value: Any) -> Options:
-    """Options from JSON: unknown fields are dropped; if a value is invalid, all are the defaults.
+def options_from(value: Any) -> AnswerOptions:
+    """AnswerOptions from JSON: unknown fields are dropped; if a value is invalid, all are the defaults.
 
-    `Options` checks itself, without pydantic, whose import would delay the list of chats at the start.
+    `AnswerOptions` checks itself, without pydantic, whose import would delay the list of chats at the start.
     """
-    known = {field.name for field in fields(Options)} - {"stop_tokens"}
+    known = {field.name for field in fields(AnswerOptions)} - {"stop_tokens"}
     try:
-        return Options(**{name: one for name, one in value.items() if name in known})
+        return AnswerOptions(**{name: one for name, one in value.items() if name in known})
     except (BadOption, TypeError, AttributeError):
-        return Options()
+        return AnswerOptions()
 
 
 def facts_from(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from app.server.batch_file import Answers, BatchRequest
 from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.service import opened
+from app.settings.options import AnswerOptions
 from app.shell.number_text import counted
 from app.shell.output import Progress, talk
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.time_text import time_text
 
@@ -58,7 +58,7 @@ class Outcome:
 
 
 async def answer_all(
-    pair: PairSpec, defaults: Options, requests: Sequence[BatchRequest], answers: Answers, at_once: int
+    pair: PairSpec, defaults: AnswerOptions, requests: Sequence[BatchRequest], answers: Answers, at_once: int
 ) -> Outcome:
     """Answer the requests, `at_once` side by side, and write each answer as it comes.
 

@@ -16,8 +16,7 @@ from app.server.request_queue import QueuedRequest
 from app.server.sampling import Sampling, Stops, Tokens, stop_texts
 from app.server.service import now
 from app.server.usage import timings, usage
-from app.settings.options import copies
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions, copies
 
 MOST_ANSWERS = 32
 """Most answers to one request, over all its prompts."""
@@ -41,13 +40,13 @@ class OpenAiSampling(Sampling):
     n: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] | None = None
     prediction: Prediction | None = None
 
-    def answers(self, prompt: Any, options: Options, **more: Any) -> list[Answer]:
+    def answers(self, prompt: Any, options: AnswerOptions, **more: Any) -> list[Answer]:
         """`n` answers to one prompt, with consecutive seeds; `more` fields of an `Answer`."""
         more |= {"documents": self._documents(options), "stop_texts": stop_texts(self.stop)}
         seeds = [(options.seed + number) % 2**64 for number in range(self.n or 1)]
         return [Answer(0, prompt, replace(options, seed=seed), **more) for seed in seeds]
 
-    def _documents(self, options: Options) -> tuple[str, ...]:
+    def _documents(self, options: AnswerOptions) -> tuple[str, ...]:
         """The predicted output, for the lookup drafter to copy from. Problem if it leaves none to copy."""
         predicted = text_of(self.prediction.content) if self.prediction else ""
         if predicted and not copies(options.drafter):

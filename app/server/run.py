@@ -19,10 +19,10 @@ from app.server.endpoints import application
 from app.server.gate import LOOPBACK
 from app.server.request_queue import RequestQueue
 from app.server.service import opened
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed, where
 from app.shell.number_text import answer_figures, counted
 from app.shell.output import data, talk
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 
 GRACE_SECONDS = 1
@@ -57,7 +57,7 @@ class _Server(uvicorn.Server):
 
 def run_server(
     pair: PairSpec,
-    defaults: Options,
+    defaults: AnswerOptions,
     *,
     host: str,
     port: int,

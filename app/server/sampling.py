@@ -10,8 +10,9 @@ from starlette.requests import Request
 from app.server.body import Body, only, read_body
 from app.server.problem import Problem
 from app.server.service import Service, service
+from app.settings.options import AnswerOptions
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import LEAST, MAX_REPETITION_CONTEXT, Options
+from mlx_spec.types import LEAST, MAX_REPETITION_CONTEXT
 
 MOST_TOKENS = 2**20
 """`max_tokens` if a request sets none: the context ends the answer sooner."""
@@ -109,9 +110,9 @@ class Sampling(Unsupported):
     stream: bool | None = None
     draft: Draft | None = None
 
-    def options(self, defaults: Options, max_tokens: int | None) -> Options:
+    def options(self, defaults: AnswerOptions, max_tokens: int | None) -> AnswerOptions:
         """`defaults` overridden by the request, with a random seed if it sets none. Problem if invalid."""
-        own = self.model_dump(include={each.name for each in fields(Options)}, exclude_none=True)
+        own = self.model_dump(include={each.name for each in fields(AnswerOptions)}, exclude_none=True)
         given = {**own, "max_tokens": max_tokens or MOST_TOKENS}
         if self.draft:
             given |= self.draft.model_dump(exclude_none=True)

@@ -18,10 +18,9 @@ from app.engine.protocol import AnswerFailed, Loaded, LoadFailed
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
-from app.settings.options import check_drafters
+from app.settings.options import AnswerOptions, check_drafters
 from app.shell.errors import AppError, BadInput, MachineFailed
 from app.shell.output import talk
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
@@ -31,8 +30,8 @@ class Service:
     link: EngineLink
     queue: RequestQueue
     metrics: Metrics
-    defaults: Options
-    """Options that a request may override."""
+    defaults: AnswerOptions
+    """AnswerOptions that a request may override."""
     began: int
     """Seconds since 1970."""
     calls: MutableMapping[str, QueuedRequest] = field(default_factory=WeakValueDictionary)
@@ -61,7 +60,7 @@ def service(request: Request) -> Service:
 @contextmanager
 def opened(
     pair: PairSpec,
-    defaults: Options,
+    defaults: AnswerOptions,
     at_once: int,
     ended: Callable[[TurnEnded | AnswerFailed], object],
     stop: Callable[[], object],

@@ -14,10 +14,9 @@ from typing import Any
 
 from platformdirs import user_documents_path, user_downloads_path
 
-from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, OptionSetting
+from app.settings.options import AUTO, DRAFTER, OPTION_SETTINGS, AnswerOptions, OptionSetting
 from app.shell.named_file import written_out
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import Options
 from models.documents.folder import named_documents
 from models.errors import BadSource, UnknownPair
 from models.pairs.catalogue import all_pairs, find
@@ -203,7 +202,7 @@ def _option_key(setting: OptionSetting) -> Key:
             raise ValueError(f"it must be {error.wanted}") from error
         return value
 
-    default = AUTO if setting.takes_auto else getattr(Options(), setting.field)
+    default = AUTO if setting.takes_auto else getattr(AnswerOptions(), setting.field)
     return Key(None if setting.field == "seed" else default, setting.help, read, setting.field)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from app.engine.drafting_state import TunedSession
 from app.engine.process import serve
 from app.engine.protocol import Answer
+from app.settings.options import AnswerOptions
 from app.shell import runtime
-from mlx_spec.types import Options
 from models.load.engine import load
 from models.pairs.pair import PairSpec
 
@@ -21,7 +21,7 @@ def open_pair(spec: PairSpec, show: object) -> TunedSession:
     session = TunedSession(load(spec))
     session.is_tuned = True
     warm = [{"role": "user", "content": "hello"}]
-    list(session.answer(Answer(0, warm, Options(max_tokens=8))))  # type: ignore[arg-type]
+    list(session.answer(Answer(0, warm, AnswerOptions(max_tokens=8))))  # type: ignore[arg-type]
     used = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert used is not None
     limit = int(used[1]) * 1024 + ROOM_BYTES

@@ -35,10 +35,11 @@ from app.engine.events import (
 )
 from app.engine.process import serve
 from app.engine.protocol import Answer
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from mlx_spec.errors import RankLost
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 from models.pairs.pair import PairSpec
 from models.paths import data_folder
 
@@ -183,7 +184,7 @@ class ScriptedSession:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def difference(
-        self, prompt: Sequence[Message], options: Options, plain: Sequence[int], drafted: Sequence[int]
+        self, prompt: Sequence[Message], options: AnswerOptions, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
         return Difference(len(plain), "", "end", 0.001, 0.01)
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from app.engine.session import Session
+from app.settings.options import AnswerOptions
 from mlx_spec.errors import ContextFull
 from mlx_spec.text import Read, Text
-from mlx_spec.types import Likeliness, Options, Round
+from mlx_spec.types import Likeliness, Round
 from mlx_spec.verify.verifiers import Verifier
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class ScriptedEngine:
     context_limit: int = 10_000
     drafter_names: Sequence[str] = ("lookup", "model")
     prompts: list[list[int]] = field(default_factory=list)
-    options: list[Options] = field(default_factory=list)
+    options: list[AnswerOptions] = field(default_factory=list)
     documents: list[list[list[int]]] = field(default_factory=list)
     cancelled: int = 0
 
@@ -69,7 +70,7 @@ class ScriptedRows:
     def add(
         self,
         prompt: Sequence[int],
-        options: Options,
+        options: AnswerOptions,
         *,
         documents: Sequence[Sequence[int]],
         progress: Callable[[int, int], None],

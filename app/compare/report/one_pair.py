@@ -14,7 +14,7 @@ from app.compare.export import summary
 from app.compare.plan import Plan, Question, Setting, plan
 from app.compare.prompts import DEFAULT_PROMPTS, read_prompts
 from app.compare.runner import run_plan
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.child import asked
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def plans(pair: "LoadedPair", quick: bool) -> tuple[Plan, Plan]:
     if quick:
         first = {prompt.category: prompt for prompt in reversed(prompts)}
         prompts, chosen = [prompt for prompt in prompts if prompt in first.values()], chosen[:2]
-    options, repeats = Options(max_tokens=48 if quick else 128), 1 if quick else 3
+    options, repeats = AnswerOptions(max_tokens=48 if quick else 128), 1 if quick else 3
     benching = plan([Question.of(prompt) for prompt in prompts], [Setting.of(options)], options, repeats)
     return check.check_plan(pair, chosen, 24 if quick else 48), benching
 

@@ -13,8 +13,8 @@ from app.chat.saved_chats import SavedChats
 from app.chat.settings import Settings
 from app.history import database
 from app.history.saving import HistoryThread
+from app.settings.options import AnswerOptions
 from app.shell.errors import AppError
-from mlx_spec.types import Options
 
 
 class Saved(SavedChats):
@@ -30,7 +30,7 @@ class Saved(SavedChats):
         super().__init__(chat, str, nothing, nothing, nothing)
 
     def begin(self, prompt: str) -> Conversation:
-        conversation = Conversation.begin(self.history, Settings(Options()))
+        conversation = Conversation.begin(self.history, Settings(AnswerOptions()))
         conversation.ask(prompt)
         return conversation
 

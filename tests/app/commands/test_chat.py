@@ -12,8 +12,8 @@ import pytest
 
 from app.cli import main
 from app.commands.chat import answer_lines, line_groups
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
@@ -26,7 +26,7 @@ def chat(
     monkeypatch: pytest.MonkeyPatch, given: bytes, answer: str, temperature: float = 0.0
 ) -> ScriptedEngine:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    options = Options(temperature=temperature, seed=7)
+    options = AnswerOptions(temperature=temperature, seed=7)
     engine = ScriptedEngine([*answer.encode(), STOP])
     assert answer_lines(cast("LoadedPair", ScriptedPair(engine)), options) == 0
     return engine

@@ -10,8 +10,9 @@ from app.compare.prompts import BenchPrompt
 from app.compare.record import Record
 from app.engine.difference import Difference
 from app.engine.events import Piece
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import Stats, summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 
 PLAIN, MODEL = Setting.plain(0.0), Setting("model", 3, 0.0)
 TOKENS = (1, 2, 3)
@@ -46,7 +47,7 @@ def measured(
 
 def wanted(*settings: Setting, prompts: int = 1, repeats: int = 3) -> Plan:
     asked = [Question.of(BenchPrompt(str(n), f"kind {n}", f"prompt {n}")) for n in range(prompts)]
-    return plan(asked, settings or (MODEL,), Options(), repeats)
+    return plan(asked, settings or (MODEL,), AnswerOptions(), repeats)
 
 
 def gathered(

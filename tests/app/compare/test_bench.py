@@ -21,8 +21,8 @@ from app.compare.prompts import read_prompts
 from app.compare.runner import run_plan
 from app.compare.words import unexplained
 from app.engine.difference import Difference
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
-from mlx_spec.types import Options
 from models import load_pair
 from tests.app.compare.scripted_runs import measured
 from tests.app.run_command import Cli
@@ -250,7 +250,7 @@ def test_ctrl_c_in_bench_keeps_the_prompts_that_are_done_or_the_first_as_far_as_
 def test_every_run_reads_its_prompt_from_the_beginning(tiny_pair: TinyPair, three_prompts: Path) -> None:
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     questions = [Question.of(prompt) for prompt in read_prompts(three_prompts)]
-    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], Options(max_tokens=4), 1))
+    collector = RunCollector(plan(questions, [Setting("auto", 2, 0.0)], AnswerOptions(max_tokens=4), 1))
     assert len(list(run_plan(pair, collector))) == 2 + 3 * 2
     runs = [stats for m in collector.measured() for side in (m.plain, m.drafted) for stats in side]
     assert len(runs) == 3 * 2 and {stats.cached_tokens for stats in runs} == {0}

@@ -16,8 +16,8 @@ from app.compare.check import verdict
 from app.compare.collector import RunCollector
 from app.engine.difference import Difference
 from app.engine.same_text import TOLERANCE, first_difference
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options
 from mlx_spec.verify import rules as verify
 from mlx_spec.verify.history import History
 from mlx_spec.verify.verifiers import RoundVerifier, Verifier
@@ -158,13 +158,13 @@ def test_the_verdict_counts_what_is_identical_tied_different_and_not_drafted() -
 def test_the_margin_is_the_distance_of_the_two_tokens_in_logits(tiny_pair: TinyPair) -> None:
     pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
     prompt = list(b"some text")
-    logits = pair.engine.next_scores(prompt, Options())
+    logits = pair.engine.next_scores(prompt, AnswerOptions())
     order: list[int] = mx.argsort(-logits).tolist()  # type: ignore[assignment]
     best, other = order[0], order[7]
-    found = first_difference(pair, prompt, Options(), [best, 1], [other, 2])
+    found = first_difference(pair, prompt, AnswerOptions(), [best, 1], [other, 2])
     assert found is not None and found.margin is not None
     assert found.position == 0
     assert found.margin == pytest.approx((logits[best] - logits[other]).item(), rel=1e-4)
     assert found.tolerance == pytest.approx(TOLERANCE["float32"] * abs(logits).max().item())
-    cut = first_difference(pair, prompt, Options(), [best, other], [best])
+    cut = first_difference(pair, prompt, AnswerOptions(), [best, other], [best])
     assert cut is not None and cut.margin is None and not cut.near_tie

@@ -18,8 +18,9 @@ from app.compare.plots import draw, series
 from app.compare.record import record_from_json
 from app.compare.words import difference_text, drafting_text, headline, sentence
 from app.engine.difference import Difference
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 from tests.app.compare.scripted_runs import FACTS, MODEL, PLAIN, TOKENS, gathered, record_of, stats, wanted
 from tests.app.run_command import Cli
 
@@ -29,7 +30,7 @@ def test_every_setting_is_warmed_up_and_the_order_turns_round_with_every_repeat(
     assert [run.warm_up for run in runs[:3]] == [True, True, False]
     assert [run.setting for run in runs[2:6]] == [0, 1, 1, 0]
     assert [run.prompt for run in runs[2:]] == [0] * 4 + [1] * 4
-    short = replace(wanted(), options=Options(max_tokens=5))
+    short = replace(wanted(), options=AnswerOptions(max_tokens=5))
     assert {short.options_of(run).max_tokens for run in short.runs} == {5}
 
 

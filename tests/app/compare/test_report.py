@@ -21,8 +21,8 @@ from app.compare.report.collect import PairResult, collect
 from app.compare.report.one_pair import measure_pair, plans
 from app.compare.report.private import without_names
 from app.engine import drafting_state
+from app.settings.options import AnswerOptions
 from app.shell.errors import MachineFailed
-from mlx_spec.types import Options
 from models import load_pair
 from models.speed.chips import find_chip
 from tests.app.run_command import Cli
@@ -48,7 +48,7 @@ def measured(tiny_pair: TinyPair, home: Path) -> list[Any]:
         patch.setattr("app.compare.check.LENGTHS", (0, 3))
         patch.setattr("mlx_spec.calibrate.FAR", 128)
         pair = load_pair(target=str(tiny_pair.target), draft=str(tiny_pair.draft))
-        setting, options = Setting("auto", None, 0.0), Options(max_tokens=8)
+        setting, options = Setting("auto", None, 0.0), AnswerOptions(max_tokens=8)
         benching = plan([Question.of(ONE), Question.of(TWO)], [setting], options, 1)
         parts: list[Any] = []
         measure_pair(pair, check_plan(pair, [ONE], 6), benching, lambda *message: parts.append(message))

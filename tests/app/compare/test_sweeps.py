@@ -13,8 +13,8 @@ from app.compare.plan import Run, Setting
 from app.compare.request import read_compare, read_sweep
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer, Answered
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.compare.scripted_runs import MODEL, PLAIN, TOKENS, record_of, stats, wanted
 from tests.app.history.some_chat import chat, prompt
 
@@ -30,17 +30,19 @@ def test_a_sweep_that_was_stopped_judges_the_settings_that_ran() -> None:
 
 
 def test_a_sweep_names_lengths_drafters_temperatures() -> None:
-    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", CHAT, Options(seed=3))
+    found = read_sweep("length=0-2,auto drafter=lookup temperature=0,0.8", CHAT, AnswerOptions(seed=3))
     assert [setting.label for setting in found.settings if setting.drafts] == [
         "lookup, 1 token", "lookup, 2 tokens", "lookup, length auto", "lookup, 1 token at 0.8",
         "lookup, 2 tokens at 0.8", "lookup, length auto at 0.8",
     ]  # fmt: skip
-    joined = read_sweep("length=2 drafter=auto,lookup,eagle+lookup", CHAT, Options())
+    joined = read_sweep("length=2 drafter=auto,lookup,eagle+lookup", CHAT, AnswerOptions())
     labels = [setting.label for setting in joined.settings if setting.drafts]
     assert labels == ["auto, 2 tokens", "lookup, 2 tokens", "eagle+lookup, 2 tokens"]
-    assert [question.prompt.prompt for question in read_sweep("", CHAT, Options()).questions] == ["hello"]
-    assert len(read_sweep("prompts=all", CHAT, Options()).questions) > 10
-    assert read_compare("", CHAT, Options(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
+    assert [question.prompt.prompt for question in read_sweep("", CHAT, AnswerOptions()).questions] == [
+        "hello"
+    ]
+    assert len(read_sweep("prompts=all", CHAT, AnswerOptions()).questions) > 10
+    assert read_compare("", CHAT, AnswerOptions(draft_length=2)).settings == (PLAIN, Setting("auto", 2, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_a_sweep_names_lengths_drafters_temperatures() -> None:
 )
 def test_what_cannot_be_run_is_refused_with_what_can(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        read_sweep(text, CHAT, Options())
+        read_sweep(text, CHAT, AnswerOptions())
 
 
 def test_a_sweep_goes_on_with_greater_lengths_while_the_greatest_is_the_fastest() -> None:

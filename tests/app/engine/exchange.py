@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.engine.client import EngineClient
 from app.engine.events import TextAdded, TurnEnded, text_of
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Request
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 
 
@@ -14,8 +14,8 @@ def spec(name: str = "scripted") -> PairSpec:
     return PairSpec(name, Source("/target"), Source("/draft"))
 
 
-def ask(answer_id: int, text: str, options: Options | None = None) -> Answer:
-    return Answer(answer_id, ({"role": "user", "content": text},), options or Options())
+def ask(answer_id: int, text: str, options: AnswerOptions | None = None) -> Answer:
+    return Answer(answer_id, ({"role": "user", "content": text},), options or AnswerOptions())
 
 
 Enough = Callable[[list[EngineEvent]], bool]

@@ -3,7 +3,7 @@
 from app.engine.events import TextAdded, TurnEnded, text_of
 from app.engine.protocol import Answer
 from app.engine.session import Message, Session
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 
 USER: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
 
@@ -11,7 +11,7 @@ USER: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
 def play(session: Session, **kwargs: object) -> tuple[list[TextAdded], TurnEnded]:
     """An answer's events; the pieces must add up to the text, and the last counts what the numbers do."""
     cancelled = kwargs.pop("cancelled", lambda: False)
-    request = Answer(0, **{"prompt": USER, "options": Options(), **kwargs})  # type: ignore[arg-type]
+    request = Answer(0, **{"prompt": USER, "options": AnswerOptions(), **kwargs})  # type: ignore[arg-type]
     events = list(session.answer(request, cancelled))  # type: ignore[arg-type]
     added, ended = [e for e in events if isinstance(e, TextAdded)], events[-1]
     assert isinstance(ended, TurnEnded)

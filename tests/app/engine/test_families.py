@@ -15,8 +15,8 @@ from app.engine.events import Piece, TextAdded, TurnEnded, text_of
 from app.engine.message import Message
 from app.engine.protocol import Answer
 from app.engine.thinking import thought_of
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.engine.families import FAMILIES
 from tests.app.scripted_pair import scripted_session
 from tests.models.load.tokenizer_kinds import spaced
@@ -65,7 +65,7 @@ def say(
         session, _ = scripted_session(
             tokens, draft_length, tokenizer=tokenizer, stop_tokens=frozenset(tokens[-1:])
         )
-        asked = Answer(0, messages, Options(max_tokens=most), (), "", stop, tuple(TOOLS), parts=True)
+        asked = Answer(0, messages, AnswerOptions(max_tokens=most), (), "", stop, tuple(TOOLS), parts=True)
         *events, ended = session.answer(asked)
         assert isinstance(ended, TurnEnded)
         out.append(([p for event in events if isinstance(event, TextAdded) for p in event.pieces], ended))
@@ -227,7 +227,7 @@ def test_a_call_that_a_stop_text_cuts_is_text_unless_that_is_its_end(made: Make)
 def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
     tokenizer = made("qwen3.5")
     session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
-    *events, _ = session.answer(Answer(0, (USER,), Options(max_tokens=1), begun="a", parts=True))
+    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun="a", parts=True))
     pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
     assert pieces == [Piece("b", "plain")]
     assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
@@ -243,7 +243,7 @@ def test_an_answer_that_is_begun_reads_as_one_text_with_the_prompt(tmp_path: Pat
     tokenizer = load(folder)
     session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
     for begun in ("the small", " ahead", "\n", "größe"):
-        list(session.answer(Answer(0, (USER,), Options(max_tokens=1), begun=begun)))
+        list(session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun)))
         said = f"<s>{USER['content']}</s>{opening}{begun}"
         assert tokenizer.decode(engine.prompts[-1]) == tokenizer.decode(
             tokenizer.encode(said, add_special_tokens=False)
@@ -285,7 +285,7 @@ def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
     tokenizer = made(family)
     tokens = [*tokenizer.encode(said, add_special_tokens=False), tokenizer.eos_token_id]
     session, engine = scripted_session(tokens, tokenizer=tokenizer, stop_tokens=frozenset(tokens[-1:]))
-    *events, ended = session.answer(Answer(0, (USER,), Options(max_tokens=500)))
+    *events, ended = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=500)))
     assert isinstance(ended, TurnEnded)
     shown = ""
     for event in (event for event in events if isinstance(event, TextAdded)):
@@ -294,6 +294,6 @@ def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
     thought, at, finished = thought_of(shown)
     assert (ended.text, thought, shown[at:], finished) == (shown, "hm", "Hi", True)
     ids(tokenizer, USER, {"role": "assistant", "content": shown}, USER)
-    list(session.answer(Answer(0, (USER,), Options(max_tokens=500), begun=shown[:-1])))
+    list(session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=500), begun=shown[:-1])))
     first, second = (tokenizer.decode(prompt) for prompt in engine.prompts)
     assert second == first + said[:-1]

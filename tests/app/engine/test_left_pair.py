@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answer, Answered, AnswerFailed, Cancel, EngineEvent, Load, Loaded, LoadFailed
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 from tests.app.tui.engine_thread import ThreadedClient
 from tests.waiting import until
@@ -15,7 +15,7 @@ def load(name: str) -> Load:
 
 
 def ask(answer_id: int, text: str) -> Answer:
-    return Answer(answer_id, ({"role": "user", "content": text},), Options())
+    return Answer(answer_id, ({"role": "user", "content": text},), AnswerOptions())
 
 
 def test_a_pair_that_was_left_before_its_turn_is_not_opened(tmp_path: Path) -> None:

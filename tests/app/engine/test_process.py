@@ -30,7 +30,7 @@ from app.engine.protocol import (
     Tuning,
     TuningEnded,
 )
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 from tests.app.engine.exchange import answer_of, ask, ended, exchange, has, spec
 from tests.app.tiny_pair import TinyPair
@@ -107,7 +107,7 @@ def test_closing_ends_an_engine_that_measures(threaded: EngineClient) -> None:
 
 
 def test_closing_ends_the_process_in_the_middle_of_its_work(client: EngineClient) -> None:
-    exchange(client, Load(spec()), ask(1, "slow", Options(max_tokens=100_000)), until=has(Answered))
+    exchange(client, Load(spec()), ask(1, "slow", AnswerOptions(max_tokens=100_000)), until=has(Answered))
     client.close()
     assert not client.alive and client.returncode == 0
     assert not has(Died)(client.poll())
@@ -217,8 +217,8 @@ def test_a_real_pair_answers_drafted_and_plain_alike_and_its_process_ends_cleanl
     assert f"{documents[1]} cannot be read" in loaded.info.notes[-1]
     assert loaded.info.drafters == ("lookup", "recycling", "lookahead", "grounded", "model")
     drafting, plain = (
-        Options(max_tokens=24, draft_length=3, drafter="model+lookup"),
-        Options(max_tokens=24, drafter="none"),
+        AnswerOptions(max_tokens=24, draft_length=3, drafter="model+lookup"),
+        AnswerOptions(max_tokens=24, drafter="none"),
     )
     events = exchange(client, SkipTuning(), ask(1, "hi", drafting), ask(2, "hi", plain), until=ended(2))
     assert has(TuningEnded)(events)

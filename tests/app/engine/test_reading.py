@@ -11,8 +11,8 @@ import pytest
 from app.engine.events import TurnEnded, TurnsDropped
 from app.engine.protocol import Answer
 from app.engine.session import Message
+from app.settings.options import AnswerOptions
 from mlx_spec.errors import ContextFull
-from mlx_spec.types import Options
 from tests.app.engine.playing import USER, play
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
@@ -53,7 +53,7 @@ def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized
     tokenizer: HeldTokenizer,
 ) -> None:
     session, engine = scripted_session("ok", tokenizer=tokenizer)
-    reading = session.answer(Answer(0, USER, Options()))
+    reading = session.answer(Answer(0, USER, AnswerOptions()))
     assert [next(reading), next(reading)] == [None, None]
     readers = [thread for thread in threading.enumerate() if thread.name == "prompt"]
     assert readers and all(thread.daemon for thread in readers), "the program ends without waiting"
@@ -70,7 +70,7 @@ def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
     """Texts of megabytes take ten seconds each."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     said = [("x" * letters) for letters in (1, 1000, 100, 10)]
-    asked = [Answer(0, ({"role": "user", "content": text},), Options(), counts=True) for text in said]
+    asked = [Answer(0, ({"role": "user", "content": text},), AnswerOptions(), counts=True) for text in said]
     answers = [session.answer(each) for each in asked]
     assert [next(answer) for answer in answers] == [None] * 4
     tokenizer.may.set()
@@ -85,7 +85,7 @@ def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(
     """There may be 60 of them."""
     seconds = list[float]()
     session, _ = scripted_session("ok", tokenizer=tokenizer)
-    first, second = (session.answer(Answer(0, USER, Options(), counts=True)) for _ in range(2))
+    first, second = (session.answer(Answer(0, USER, AnswerOptions(), counts=True)) for _ in range(2))
     while not tokenizer.begun.is_set():
         next(first)
     monkeypatch.setattr("app.engine.session.wait", lambda _, look: seconds.append(look) or wait(_, look))
@@ -101,7 +101,7 @@ def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(
 ) -> None:
     """A client may send megabytes and leave, again and again."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
-    first = session.answer(Answer(0, USER, Options(), counts=True))
+    first = session.answer(Answer(0, USER, AnswerOptions(), counts=True))
     while not tokenizer.begun.is_set():
         next(first)
 
@@ -109,7 +109,7 @@ def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(
         return True
 
     asked = weakref.ref(left)
-    (ended,) = session.answer(Answer(1, USER, Options()), left)
+    (ended,) = session.answer(Answer(1, USER, AnswerOptions()), left)
     assert isinstance(ended, TurnEnded) and ended.finish_reason == "cancelled"
     del left
     gc.collect()
@@ -129,7 +129,7 @@ def long_history(turns: int, last: str = "last") -> list[Message]:
 def test_oldest_turns_are_dropped_only_after_an_event_and_instructions_stay() -> None:
     history: list[Message] = [{"role": "system", "content": "be kind"}, *long_history(6)]
     session, _ = scripted_session("ok", context_limit=150)
-    first = next(iter(session.answer(Answer(0, tuple(history), Options(max_tokens=40)))))
+    first = next(iter(session.answer(Answer(0, tuple(history), AnswerOptions(max_tokens=40)))))
     assert isinstance(first, TurnsDropped)
     ids, dropped = session.prompt_ids(history, 40)
     text = bytes(ids).decode()
@@ -153,7 +153,9 @@ def test_a_last_message_that_does_not_fit_stays_and_instructions_that_fill_the_c
     session, _ = scripted_session("ok", context_limit=20)
     ids, dropped = session.prompt_ids(history := long_history(3, "y" * 50), 4)
     assert (bytes(ids), dropped) == (b"<user>" + b"y" * 50, 6)
-    assert not isinstance(next(session.answer(Answer(0, (*history,), Options(max_tokens=4)))), TurnsDropped)
+    assert not isinstance(
+        next(session.answer(Answer(0, (*history,), AnswerOptions(max_tokens=4)))), TurnsDropped
+    )
     with pytest.raises(ContextFull, match="30 tokens > 20.*Shorten the chat's instructions"):
         session.prompt_ids([{"role": "system", "content": "z" * 14}, *USER], 4)
 

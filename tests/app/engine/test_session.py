@@ -15,8 +15,8 @@ from app.engine.events import (
 )
 from app.engine.protocol import Answer
 from app.engine.session import Message
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.engine.playing import USER, play
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
@@ -113,7 +113,7 @@ def test_text_that_only_begins_like_a_stop_text_is_shown_in_the_end() -> None:
 
 
 def test_an_answer_cut_by_max_tokens_ends_by_length() -> None:
-    _, ended = play(scripted_session("abcdefgh")[0], options=Options(max_tokens=5))
+    _, ended = play(scripted_session("abcdefgh")[0], options=AnswerOptions(max_tokens=5))
     assert (ended.text, ended.finish_reason) == ("abcde", "length")
 
 
@@ -129,7 +129,9 @@ def test_cancelling_between_rounds_keeps_the_text() -> None:
 def test_cancelling_while_the_prompt_is_read_ends_without_text() -> None:
     session, engine = scripted_session("abc")
     asked: list[int] = []
-    *reading, ended = session.answer(Answer(0, USER, Options()), lambda: asked.append(1) or len(asked) > 2)
+    *reading, ended = session.answer(
+        Answer(0, USER, AnswerOptions()), lambda: asked.append(1) or len(asked) > 2
+    )
     assert reading == [PromptCounted(8), PrefillProgressed(0, 8), PrefillProgressed(4, 8)]
     assert isinstance(ended, TurnEnded) and (ended.text, ended.finish_reason) == ("", "cancelled")
     assert engine.cancelled == 1
@@ -196,7 +198,7 @@ def test_an_answer_that_is_begun_goes_on_from_its_own_words_and_room_is_kept_for
         {"role": "user", "content": "x" * 60}, {"role": "assistant", "content": "y" * 60}, *USER,
     ]  # fmt: skip
     assert session.prompt_ids(history, 40)[1] == 0
-    events = list(session.answer(Answer(0, tuple(history), Options(max_tokens=40), begun="z" * 60)))
+    events = list(session.answer(Answer(0, tuple(history), AnswerOptions(max_tokens=40), begun="z" * 60)))
     assert events[0] == TurnsDropped(2)
     assert bytes(engine.prompts[-1]).decode() == "<user>hi" + "z" * 60
 

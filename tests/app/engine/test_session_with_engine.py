@@ -10,10 +10,10 @@ from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.engine.session import Session
+from app.settings.options import AnswerOptions
 from mlx_spec import Engine
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
-from mlx_spec.types import Options
 from tests.app.tiny_pair import TinyPair
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
 
@@ -32,7 +32,7 @@ def fresh(pair: TinyPair) -> Session:
 def answer(
     session: Session,
     prompt: Sequence[Message],
-    options: Options,
+    options: AnswerOptions,
     cancelled: Callable[[], bool] = lambda: False,
     begun: str = "",
 ) -> TurnEnded:
@@ -46,7 +46,7 @@ def answer(
 def test_the_turn_after_a_cancelled_one_is_right(
     session: Session, tiny_pair: TinyPair, draft_length: int
 ) -> None:
-    options = Options(max_tokens=24, draft_length=draft_length)
+    options = AnswerOptions(max_tokens=24, draft_length=draft_length)
     asked: list[int] = []
     stopped = answer(session, HELLO, options, cancelled=lambda: asked.append(1) or len(asked) > 3)
     assert stopped.finish_reason == "cancelled"
@@ -58,7 +58,7 @@ def test_the_turn_after_a_cancelled_one_is_right(
 def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
     session: Session, tiny_pair: TinyPair
 ) -> None:
-    options = Options(max_tokens=24, temperature=0.9, seed=7)
+    options = AnswerOptions(max_tokens=24, temperature=0.9, seed=7)
     long = [Message(role="user", content="the small model guesses " * 300)]
     stopped = answer(session, long, options, cancelled=lambda: True)
     assert (stopped.finish_reason, stopped.text) == ("cancelled", "")
@@ -74,7 +74,7 @@ def test_an_answer_stopped_and_continued_is_the_answer_never_stopped(
     options, part = next(
         (options, part)
         for seed in range(20)
-        if (options := Options(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length))
+        if (options := AnswerOptions(max_tokens=24, temperature=0.9, seed=seed, draft_length=draft_length))
         and (part := answer(session, HELLO, replace(options, max_tokens=5)))
         and part.token_ids == tuple(session.prompt_ids(part.text, 1)[0])
     )
@@ -89,7 +89,7 @@ def test_of_a_tree_the_branch_that_was_accepted_is_shown_first(tiny_pair: TinyPa
     draft = next(drafter for drafter in pair.engine.drafters if isinstance(drafter, ModelDrafter))
     branching = Branching(draft.cached.model, SHAPES["binary"])
     engine = Engine(pair.engine.target.model, [branching], context_limit=pair.context_limit)
-    options = Options(max_tokens=24, draft_length=3)
+    options = AnswerOptions(max_tokens=24, draft_length=3)
     session = Session(replace(pair, engine=engine))
     events = [event for event in session.answer(Answer(0, HELLO, options)) if isinstance(event, TextAdded)]
     rounds = [played for event in events for played in event.played if played.drafted]
@@ -105,7 +105,7 @@ def test_an_answer_asked_for_afresh_drafts_nothing_that_the_same_answer_before_t
     pair = loaded_pair(PairArguments(target=str(tiny_pair.target), draft=str(tiny_pair.draft)).chosen())
     engine = Engine(pair.engine.target.model, [RecyclingDrafter()], context_limit=pair.context_limit)
     session = Session(replace(pair, engine=engine))
-    options = Options(max_tokens=60, temperature=0.6, seed=7, drafter="recycling", draft_length=3)
+    options = AnswerOptions(max_tokens=60, temperature=0.6, seed=7, drafter="recycling", draft_length=3)
 
     def accepted(*, fresh: bool) -> int:
         *_, ended = session.answer(Answer(0, HELLO, options, fresh=fresh))

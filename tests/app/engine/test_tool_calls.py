@@ -9,8 +9,8 @@ from app.engine.answer_reader import AnswerReader
 from app.engine.events import Piece, TextAdded, ToolCall, TurnEnded, text_of
 from app.engine.fitting import fitted
 from app.engine.protocol import Answer
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.engine.playing import USER, play
 from tests.app.scripted_pair import ByteTokenizer, scripted_session
 
@@ -114,7 +114,7 @@ def test_a_call_that_is_cut_off_is_text_as_it_was_written(tokenizer: Calling) ->
     whole = said.removesuffix(" and more")
     for text, size in ((said, len(whole)), (said, len(whole) - 1)):
         session, _ = scripted_session(text, tokenizer=tokenizer)
-        *events, ended = session.answer(Answer(0, "hi", Options(max_tokens=size), tools=tuple(TOOLS)))
+        *events, ended = session.answer(Answer(0, "hi", AnswerOptions(max_tokens=size), tools=tuple(TOOLS)))
         shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
         assert isinstance(ended, TurnEnded) and ended.finish_reason == "length"
         assert (shown, ended.tool_calls) == (text[:size], ())
@@ -125,11 +125,11 @@ def test_a_session_gives_tools_to_the_template_and_their_calls_back() -> None:
     tokenizer = Calling()
     session, _ = scripted_session(f"Let me see. {ONE}", draft_length=3, tokenizer=tokenizer)
     asked = [{"role": "user", "content": "hi"}]
-    *events, ended = session.answer(Answer(0, asked, Options(max_tokens=200), tools=tuple(TOOLS)))  # type: ignore[arg-type]
+    *events, ended = session.answer(Answer(0, asked, AnswerOptions(max_tokens=200), tools=tuple(TOOLS)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
     shown = "".join(text_of(event.pieces) for event in events if isinstance(event, TextAdded))
     assert shown == "Let me see." and tokenizer.given == TOOLS
-    *_, ended = session.answer(Answer(0, asked, Options(max_tokens=200)))  # type: ignore[arg-type]
+    *_, ended = session.answer(Answer(0, asked, AnswerOptions(max_tokens=200)))  # type: ignore[arg-type]
     assert isinstance(ended, TurnEnded) and ended.tool_calls == () and ended.text.endswith(ONE)
 
 
@@ -138,7 +138,7 @@ def test_a_model_that_knows_no_tools_is_given_none() -> None:
     tokenizer.has_tool_calling = False
     session, _ = scripted_session("hi", tokenizer=tokenizer)
     with pytest.raises(BadInput, match="tools"):
-        list(session.answer(Answer(0, "hello", Options(), tools=tuple(TOOLS))))
+        list(session.answer(Answer(0, "hello", AnswerOptions(), tools=tuple(TOOLS))))
 
 
 @pytest.mark.parametrize("tools", [(), tuple(TOOLS)])
@@ -156,7 +156,7 @@ def test_nothing_of_an_answers_given_beginning_comes_again(begun: str, rest: str
 
 def test_a_call_that_an_answers_given_beginning_opens_is_a_call() -> None:
     session, _ = scripted_session(f"{ONE[5:]}<b", tokenizer=Calling())
-    request = Answer(0, USER, Options(), begun=f" {ONE[:5]}", parts=True, tools=(*TOOLS,))
+    request = Answer(0, USER, AnswerOptions(), begun=f" {ONE[:5]}", parts=True, tools=(*TOOLS,))
     *events, ended = session.answer(request)
     assert isinstance(ended, TurnEnded) and ended.tool_calls == (ToolCall("f", '{"x": "é"}'),)
     assert text_of(piece for e in events if isinstance(e, TextAdded) for piece in e.pieces) == "<b"

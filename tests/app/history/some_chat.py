@@ -2,8 +2,9 @@
 
 from app.engine.events import DraftRound, Piece
 from app.history.records import AnswerFacts, Attachment, Chat, ChatMessage, marks_of
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 
 PIECES = (Piece("The target", "accepted"), Piece(" decides", "bonus"), Piece(" 日本 👩‍💻.", "plain"))
 TEXT = "".join(piece.text for piece in PIECES)
@@ -23,7 +24,9 @@ def prompt(
 
 
 def answer(message_id: str, parent: str, text: str = TEXT, *, chat_id: str = "c1") -> ChatMessage:
-    facts = AnswerFacts("pair", Options(seed=7, temperature=0.5), "stop", STATS, marks_of(PIECES), ROUNDS)
+    facts = AnswerFacts(
+        "pair", AnswerOptions(seed=7, temperature=0.5), "stop", STATS, marks_of(PIECES), ROUNDS
+    )
     return ChatMessage(message_id, chat_id, parent, "assistant", text, 3.0, (), facts)
 
 

@@ -15,7 +15,7 @@ from app.history.export import FORMAT, as_json, as_markdown, fenced, not_sent
 from app.history.records import Attachment
 from app.history.store import History
 from app.history.unsent import Unsent
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
 from tests.app.read_only import read_only
 from tests.app.run_command import Cli
@@ -158,7 +158,7 @@ def test_figures_that_are_none_are_left_out_of_an_import(tmp_path: Path, spoilt:
     _, read = history.messages(history.find("cc33"))
     history.close()
     assert read.text == TEXT and read.facts is not None
-    assert getattr(read.facts, next(iter(spoilt))) in (None, (), Options(), "")
+    assert getattr(read.facts, next(iter(spoilt))) in (None, (), AnswerOptions(), "")
     assert main(["history", "show", "cc33"]) == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 from app.history.records import Preset
 from app.history.store import History
 from app.history.unsent import Unsent, keep_unsent, unsent
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from tests.app.history.some_chat import TEXT, answer, branching, chat, prompt
 
 
@@ -42,14 +42,14 @@ def test_a_damaged_value_costs_itself_and_no_chat(history: History, damage: str)
     """Bytes of values have no checksum: SQLite finds nothing wrong."""
     history.save([chat(), chat("c2")], [*branching(), prompt("p", "x", chat_id="c2", files=True)])
     history.save([], [answer("a", "p", chat_id="c2")])
-    history.save_preset(Preset("calm", "", Options()))
+    history.save_preset(Preset("calm", "", AnswerOptions()))
     keep_unsent(history, [Unsent("half")], "c2")
     history.connection.execute(damage)
     assert {row.chat.id for row in history.chats()} == {"c1", "c2"}
     assert history.messages(chat()) == branching()
     assert {one.text for one in history.messages(chat("c2"))} in ({"x", TEXT}, {"h\ufffdi"})
     assert history.answers().keys() == {"c1", "c2"}
-    assert history.presets() == [Preset("calm", "", Options())]
+    assert history.presets() == [Preset("calm", "", AnswerOptions())]
     assert unsent(history, "c2") == [Unsent("half")]
     assert {row.chat.id for row in history.search("t")} == {"c1", "c2"}
 

@@ -13,9 +13,9 @@ from app.history.records import Attachment, Preset, facts_from, message_value, o
 from app.history.store import KEPT_SECONDS, PROMPTS, History
 from app.history.tree import MessageTree
 from app.history.unsent import Unsent, gave_back, keep_unsent, unsent
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
 from mlx_spec.stats import Stats
-from mlx_spec.types import Options
 from tests.app.history.some_chat import PIECES, ROUNDS, TEXT, answer, branching, chat, prompt
 from tests.app.read_only import read_only
 
@@ -25,7 +25,7 @@ def titles(history: History, text: str) -> list[str]:
 
 
 def test_what_is_saved_is_read_again_with_everything_known_about_it(history: History) -> None:
-    saved = chat(system="be kind", options=Options(temperature=0.5), drafting=False, leaf="a3")
+    saved = chat(system="be kind", options=AnswerOptions(temperature=0.5), drafting=False, leaf="a3")
     history.save([saved], branching())
     assert history.find("c") == saved
     messages = history.messages(saved)
@@ -180,8 +180,8 @@ def test_a_chat_gets_back_once_what_was_not_sent_in_it(
 
 
 def test_presets_are_kept_by_name(history: History) -> None:
-    preset = Preset("terse", "Be brief.", Options(temperature=0.2, top_k=40))
-    history.save_preset(Preset("terse", "", Options()))
+    preset = Preset("terse", "Be brief.", AnswerOptions(temperature=0.2, top_k=40))
+    history.save_preset(Preset("terse", "", AnswerOptions()))
     history.save_preset(preset)
     assert history.presets() == [preset]
     assert history.delete_preset("terse") and not history.delete_preset("terse")
@@ -263,8 +263,8 @@ def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_values_of_another_version_do_not_stop_a_chat_from_opening() -> None:
-    assert options_from({"temperature": 0.5, "invented": 1}) == Options(temperature=0.5)
-    assert options_from({"temperature": 99}) == Options() == options_from([])
+    assert options_from({"temperature": 0.5, "invented": 1}) == AnswerOptions(temperature=0.5)
+    assert options_from({"temperature": 99}) == AnswerOptions() == options_from([])
     assert read(Stats, {"tokens": 3}) is None and read(Stats, None) is None
     assert "".join(piece.text for piece in pieces_of(TEXT, "a3z2b9999")) == TEXT
 

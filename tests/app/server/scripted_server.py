@@ -7,7 +7,7 @@ from functools import partial
 
 from app.engine.client import EngineClient
 from app.server import gate, request_queue, run, service
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 
 ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
@@ -24,7 +24,7 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
     origins = [origin] if origin else []
     run.run_server(
-        pair, Options(), host="localhost", port=port, key=key, at_once=at_once, names=["listed.example"],
+        pair, AnswerOptions(), host="localhost", port=port, key=key, at_once=at_once, names=["listed.example"],
         origins=origins,
     )  # fmt: skip
 

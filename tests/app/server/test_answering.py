@@ -24,8 +24,9 @@ from app.server.messages import MessagesWriter
 from app.server.request_queue import QueuedRequest
 from app.server.responses import ResponsesWriter
 from app.server.usage import timings
+from app.settings.options import AnswerOptions
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 
 NO_TEXT = TextAdded((), 1, 0.0, 0.0, 0, ())
 ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
@@ -33,7 +34,7 @@ ENDED = TurnEnded("so", (1,), "stop", 0, summarise(()))
 
 async def streamed(events: list[TurnEvent], seconds: float, writer: Writer) -> list[str]:
     """The frames of an answer whose events come `seconds` apart."""
-    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", Options()))
+    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", AnswerOptions()))
 
     async def play() -> None:
         for event in events:
@@ -109,7 +110,7 @@ def test_logprobs_come_once_with_a_thoughts_last_round_and_also_without_text() -
 
 async def test_the_chats_stream_has_empty_lines_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.server.events.KEEP_ALIVE_SECONDS", 0.01)
-    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", Options()))
+    asked = QueuedRequest(cast("Any", None), Answer(0, "hello", AnswerOptions()))
     lines = _lines(cast("Any", None), asked)
     assert await anext(lines) == "\n"
     asked.take(Answered(0, ENDED))

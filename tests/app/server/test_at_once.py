@@ -14,7 +14,7 @@ from app.server.answering import respond
 from app.server.chat_completions import ChatWriter
 from app.server.problem import Problem
 from app.server.request_queue import RequestQueue
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 
@@ -59,7 +59,9 @@ async def test_the_engine_is_told_whether_somebody_reads_along(stream: bool) -> 
     queue = FullQueue(cast("Any", None), print, at_once=1)
     with pytest.raises(Problem):
         writer = ChatWriter("a model", False, 1)
-        await respond(Request({"type": "http"}), queue, [Answer(0, "hi", Options())], writer, stream=stream)
+        await respond(
+            Request({"type": "http"}), queue, [Answer(0, "hi", AnswerOptions())], writer, stream=stream
+        )
     assert [each.streamed for each in queue.asked] == [stream]
 
 
@@ -88,7 +90,7 @@ async def test_it_is_said_of_a_pair_that_writes_one_answer_at_a_time(
 ) -> None:
     link = Mock()
     monkeypatch.setattr(service, "EngineLink", lambda *_: link)
-    with service.opened(PairSpec("mamba", Source("x"), None), Options(), at_once, print, print):
+    with service.opened(PairSpec("mamba", Source("x"), None), AnswerOptions(), at_once, print, print):
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1, batches=False)))
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1)))
     link.close.assert_called_once_with()

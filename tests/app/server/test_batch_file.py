@@ -11,8 +11,8 @@ import pytest
 
 from app.server.batch import answer_all
 from app.server.batch_file import BatchRequest, open_answers
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder
 from tests.app.tui import engine_thread
@@ -55,5 +55,5 @@ def test_the_time_that_the_pair_takes_to_load_is_none_of_the_answers(
     body = {"messages": [{"role": "user", "content": "hello"}]}
     asked = BatchRequest(custom_id="r1", method="POST", url="/v1/chat/completions", body=body)
     with open_answers(tmp_path / "out.jsonl", ["r1"]) as found:
-        outcome = asyncio.run(answer_all(pair, Options(), [asked], found, 1))
+        outcome = asyncio.run(answer_all(pair, AnswerOptions(), [asked], found, 1))
     assert found.answered == {"r1"} and outcome.begun >= before + 0.3

@@ -24,16 +24,16 @@ from app.engine.protocol import (
     LoadFailed,
 )
 from app.engine.server_client import LINE, ServerClient
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import RunningServer
 
 EARLY = "it was closed before the answer's end"
 
 
-def ask(number: int, said: str, options: Options | None = None) -> Answer:
-    return Answer(number, ({"role": "user", "content": said},), options or Options(max_tokens=24))
+def ask(number: int, said: str, options: AnswerOptions | None = None) -> Answer:
+    return Answer(number, ({"role": "user", "content": said},), options or AnswerOptions(max_tokens=24))
 
 
 def pair(name: str) -> Load:
@@ -80,7 +80,7 @@ def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: Ru
     client.send(pair(name))
     (loaded,) = until_last(client, 0)
     assert isinstance(loaded, Loaded) and loaded.info.name == name and "model" in loaded.info.drafters
-    client.send(ask(1, "hello there", Options(max_tokens=24, temperature=0.8, seed=3, draft_length=3)))
+    client.send(ask(1, "hello there", AnswerOptions(max_tokens=24, temperature=0.8, seed=3, draft_length=3)))
     events = [event.event for event in until_last(client, 1) if isinstance(event, Answered)]
     *texts, last = (event for event in events if not isinstance(event, PrefillProgressed))
     assert isinstance(last, TurnEnded) and last.stats.draft_n > 0 and last.seed == 3
@@ -111,7 +111,7 @@ def test_a_text_with_line_ends_of_other_kinds_comes_whole(
 def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_waits_or_comes_later(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
-    client.send(ask(1, "slow", Options(max_tokens=10_000)))
+    client.send(ask(1, "slow", AnswerOptions(max_tokens=10_000)))
     events = until(client, is_text)
     client.send(ask(2, "slow"))
     scripted_server.wait_for("num_requests_waiting", 1)
@@ -120,7 +120,7 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_waits_or_c
     client.send(Cancel(1))
     events += until_last(client, 1)
     client._cancel(3)  # it overtakes a long prompt
-    client.send(ask(3, "slow", Options(max_tokens=10_000)))
+    client.send(ask(3, "slow", AnswerOptions(max_tokens=10_000)))
     events += until_last(client, 3)
     ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
     assert [ends[number].finish_reason for number in (1, 2, 3)] == ["cancelled"] * 3
@@ -152,7 +152,7 @@ def test_failures_there_are_told_here(client: ServerClient) -> None:
     client.send(ask(1, "fail"))
     (failed,) = (event for event in until_last(client, 1) if isinstance(event, AnswerFailed))
     assert "ValueError at scripted_engine.py" in failed.message and not failed.refused
-    client.send(Explain(2, (), Options(), (), ()))
+    client.send(Explain(2, (), AnswerOptions(), (), ()))
     (failed,) = until_last(client, 2)
     assert isinstance(failed, AnswerFailed) and failed.refused and client.url in failed.message
     client.send(pair("another"))

@@ -14,7 +14,7 @@ from app.engine.protocol import Answer
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import MOST_WAITING, RequestQueue
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 
@@ -116,7 +116,7 @@ async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
 
     engine: Any = SimpleNamespace(alive=False, start=start, poll=list, send=lambda request: None)
     link = EngineLink(engine, PairSpec("scripted", Source("x"), None))
-    (asked,) = RequestQueue(link, lambda *_: None, at_once=1).join([Answer(0, "hello", Options())])
+    (asked,) = RequestQueue(link, lambda *_: None, at_once=1).join([Answer(0, "hello", AnswerOptions())])
     with pytest.raises(Problem, match="cannot be started: No such file") as told:
         await asked.next(5)
     assert told.value.status == 503
@@ -126,7 +126,7 @@ async def test_at_the_end_a_request_is_told_so_though_the_engine_is_busy() -> No
     """It loads a pair, or is in a long pass: the client got 500 and no reason."""
     link: Any = SimpleNamespace(send=lambda *_: 1, pump=lambda: None, cancel=lambda number: None)
     queue = RequestQueue(link, print, at_once=1)
-    (asked,) = queue.join([Answer(0, "hello", Options())])
+    (asked,) = queue.join([Answer(0, "hello", AnswerOptions())])
     queue.end(0.01)
     with pytest.raises(Problem, match="cut off: the server is shutting down") as told:
         await asked.next(5)
@@ -138,16 +138,16 @@ async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer()
     link: Any = SimpleNamespace(send=lambda _, request: sent.append(request), pump=lambda: None)
     queue = RequestQueue(link, print, at_once=1)
     for counts in (True, False, True):
-        queue.join([Answer(0, "hello", Options(), counts=counts)])
+        queue.join([Answer(0, "hello", AnswerOptions(), counts=counts)])
     assert [each.counts for each in sent] == [True, False, True] and not queue.waiting
 
 
 async def test_requests_that_only_count_tokens_have_a_limit_too() -> None:
     """Else texts of 8 MB from 256 connections would be with the engine at once."""
     link: Any = SimpleNamespace(send=lambda *_: 0, pump=lambda: None)
-    queue, counting = RequestQueue(link, print, at_once=2), Answer(0, "hello", Options(), counts=True)
+    queue, counting = RequestQueue(link, print, at_once=2), Answer(0, "hello", AnswerOptions(), counts=True)
     queue.join([counting] * (MOST_WAITING + 1))
-    queue.join([Answer(0, "hello", Options())])
+    queue.join([Answer(0, "hello", AnswerOptions())])
     with pytest.raises(Problem, match=f"{MOST_WAITING + 2} requests") as told:
         queue.join([counting])
     assert told.value.status == 429

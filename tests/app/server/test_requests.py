@@ -18,7 +18,7 @@ from app.server.messages import MessagesRequest
 from app.server.problem import Problem
 from app.server.responses import ResponsesRequest
 from app.server.sampling import MOST_TOKENS, Draft, Sampling, Unsupported
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 
 ASKED = {"role": "user", "content": "hello"}
 THOUGHT, OTHER_THOUGHT = (
@@ -36,7 +36,7 @@ def messages_of(kind: type[ChatRequest | MessagesRequest | ResponsesRequest], **
 
 
 def test_a_request_overrides_the_options_that_it_names_and_has_a_seed_of_its_own() -> None:
-    defaults = Options(draft_length=3, top_p=0.5, min_p=0.1, repetition_context=9, verify="block")
+    defaults = AnswerOptions(draft_length=3, top_p=0.5, min_p=0.1, repetition_context=9, verify="block")
     given = {"temperature": 0.7, "top_p": 0.9, "top_k": 5, "repetition_penalty": 1.1, "seed": 7}
     asked = Sampling(**given, draft=Draft(length="auto", drafter="lookup"))
     wanted = replace(defaults, **given, draft_length=None, drafter="lookup", max_tokens=MOST_TOKENS)
@@ -50,7 +50,7 @@ def test_minus_one_is_no_limit_no_filter_and_no_seed_as_other_servers_read_it() 
     asked = CompletionRequest.model_validate(
         {"prompt": "x", "max_tokens": -1, "top_k": -1, "seed": -1, "repeat_penalty": 1.1}
     )
-    options = asked.options(Options(top_k=40), asked.max_tokens)
+    options = asked.options(AnswerOptions(top_k=40), asked.max_tokens)
     assert asked.seed is None
     assert (options.max_tokens, options.top_k, options.repetition_penalty) == (MOST_TOKENS, 0, 1.1)
 
@@ -59,16 +59,16 @@ def test_minus_one_is_no_limit_no_filter_and_no_seed_as_other_servers_read_it() 
 def test_a_request_says_how_far_a_penalty_looks_back(name: str) -> None:
     for given, penalty, looked_back in ((64, 1.1, 64), (-1, 1.1, 2**20), (0, 1, 1), (None, 1.1, 9)):
         asked = Sampling.model_validate({"repeat_penalty": 1.1, name: given})
-        options = asked.options(Options(repetition_context=9), None)
+        options = asked.options(AnswerOptions(repetition_context=9), None)
         assert (options.repetition_penalty, options.repetition_context) == (penalty, looked_back)
     with pytest.raises(Problem, match="repeat_last_n is -2; it must be between"):
-        Sampling.model_validate({name: -2}).options(Options(), None)
+        Sampling.model_validate({name: -2}).options(AnswerOptions(), None)
 
 
 @pytest.mark.parametrize(("given", "used"), [(0, 0), (1e-8, 0.0001), (0.5, 0.5)])
 def test_a_temperature_that_is_too_small_to_compute_with_is_the_smallest(given: float, used: float) -> None:
     """Programs that test models send 1e-8, and a top_p of 0."""
-    options = Sampling(temperature=given, top_p=given).options(Options(), None)
+    options = Sampling(temperature=given, top_p=given).options(AnswerOptions(), None)
     assert (options.temperature, options.top_p) == (used, used or 0.0001)
 
 

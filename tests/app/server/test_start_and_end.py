@@ -21,8 +21,8 @@ from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
 from app.server import run, service
 from app.server.endpoints import health
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
-from mlx_spec.types import Options
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
 from tests.app.server.test_chat_over_http import ask, is_text, pair, until, until_last
@@ -67,7 +67,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.ask(CHAT, method="M" * 10_000)
         chat.send(ask(2, "refuse"))
         until_last(chat, 2)
-        chat.send(ask(1, "slow", Options(max_tokens=10_000)))
+        chat.send(ask(1, "slow", AnswerOptions(max_tokens=10_000)))
         until(chat, is_text)
         with server.asking(CHAT, chat_body("slow", stream=True)) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
@@ -137,14 +137,14 @@ async def test_an_engine_that_ends_while_nobody_asks_is_logged(
     """Else its requests are: a server whose pair lacked memory while it loaded printed nothing."""
     link = Mock()
     monkeypatch.setattr(service, "EngineLink", lambda *_: link)
-    with service.opened(pair("large").pair, Options(), 1, print, print):
+    with service.opened(pair("large").pair, AnswerOptions(), 1, print, print):
         link.listener(EngineDied("It lacked memory.", while_answering))
     assert capsys.readouterr().err == ("" if while_answering else "It lacked memory.\n")
 
 
 def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None:
     def serve(host: str, port: int) -> None:
-        run.run_server(cast("Any", None), Options(), host=host, port=port, key="k", at_once=1)
+        run.run_server(cast("Any", None), AnswerOptions(), host=host, port=port, key="k", at_once=1)
 
     for host in ("badname.invalid", "192.0.2.1"):
         with pytest.raises(BadInput, match=f"^--host {host} is no address of this machine"):

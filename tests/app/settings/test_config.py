@@ -9,10 +9,10 @@ from app.chat.settings import Settings
 from app.cli import main
 from app.commands import arguments, chat
 from app.settings.config import SCHEMA, read_config
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from app.tui.keys.keymap import default_keys
 from app.tui.run import checked
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.paths import config_file
 from tests.app.run_command import Cli
@@ -110,9 +110,9 @@ def test_keys_may_be_set(write: Any, text: str, keys: dict[str, str]) -> None:
     assert config.problems == () and config.keys == keys
 
 
-def opened_chats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PairSpec, Options]]:
+def opened_chats(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PairSpec, AnswerOptions]]:
     """The pairs and options with which full screens will be opened."""
-    opened: list[tuple[PairSpec, Options]] = []
+    opened: list[tuple[PairSpec, AnswerOptions]] = []
 
     def note(spec: PairSpec, settings: Settings, *_: object, **__: object) -> None:
         opened.append((spec, settings.of_new_chat().for_answer()))

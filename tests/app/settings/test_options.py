@@ -7,9 +7,8 @@ import pytest
 
 from app.chat.settings import FIELDS, Settings, change
 from app.settings.config import SCHEMA, read_config
-from app.settings.options import OPTION_SETTINGS, OptionSetting
+from app.settings.options import OPTION_SETTINGS, AnswerOptions, OptionSetting
 from app.shell.errors import BadInput
-from mlx_spec.types import Options
 from tests.app.run_command import Cli
 
 GOOD = {("temperature", "2.5"), ("repetition_penalty", "2.5")}
@@ -17,7 +16,7 @@ NOT_SET_BY_A_PERSON = {"stop_tokens", "repetition_context"}
 
 
 def test_every_option_has_a_flag_a_key_and_a_command() -> None:
-    assert {s.field for s in OPTION_SETTINGS} == {f.name for f in fields(Options)} - NOT_SET_BY_A_PERSON
+    assert {s.field for s in OPTION_SETTINGS} == {f.name for f in fields(AnswerOptions)} - NOT_SET_BY_A_PERSON
     assert list(FIELDS.values()) == list(OPTION_SETTINGS)
     assert {setting.key for setting in OPTION_SETTINGS} < SCHEMA.keys()
 
@@ -40,5 +39,5 @@ def test_a_value_that_an_option_cannot_have_is_refused_alike_wherever_it_is_set(
     message = f"{flag} is {value}; it must be {wanted}."
     assert wanted and message in run("generate --prompt x", flag, value, code=2).err
     with pytest.raises(BadInput) as refused:
-        change(Settings(Options()), setting.command, value)
+        change(Settings(AnswerOptions()), setting.command, value)
     assert f"/{setting.command} is {value}; it must be {wanted}." in str(refused.value)

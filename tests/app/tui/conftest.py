@@ -17,9 +17,9 @@ from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.settings.config import read_config
+from app.settings.options import AnswerOptions
 from app.tui.app import ChatApp
 from app.tui.run import checked
-from mlx_spec.types import Options
 from models.pairs.catalogue import find
 from models.pairs.pair import PairSpec, Source
 from tests.app.tui.chat_driver import Chat, OpenChat, until_quiet
@@ -74,7 +74,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     async def running(
         size: tuple[int, int] = (100, 30),
         pair: str = "scripted",
-        options: Options | None = None,
+        options: AnswerOptions | None = None,
         *,
         resume: str | None = None,
         is_kept: bool = True,
@@ -89,7 +89,7 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
         spec = PairSpec(pair, Source("/target"), Source("/draft")) if script == SCRIPT else find(pair).spec
         link = EngineLink(client, spec)
         link.start()
-        settings = Settings.of(options or Options())
+        settings = Settings.of(options or AnswerOptions())
         config = checked(read_config())
         app = ChatApp(link, settings, config, resume, is_kept=is_kept, welcomes=welcomes)
         for module in ("app", "pilot"):

@@ -12,10 +12,10 @@ from pathlib import Path
 from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
+from app.settings.options import AnswerOptions
 from app.tui.app import ChatApp
 from app.tui.screens.compare import CompareScreen
 from app.tui.theme import DARK, LIGHT
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec
 from models.pairs.resolve import resolve
 from tests.app.tui.chat_driver import Chat
@@ -36,7 +36,7 @@ async def take(pair: PairSpec, prompts: list[str], folder: Path) -> None:
         os.environ["MLX_SPEC_HOME"] = state  # nobody's chats in the pictures, no pictures in anybody's chats
         link = EngineLink(EngineClient(Path(state) / "engine.log"), pair)
         link.start()
-        app = ChatApp(link, Settings.of(Options(max_tokens=160)))
+        app = ChatApp(link, Settings.of(AnswerOptions(max_tokens=160)))
         try:
             async with app.run_test(size=SIZE) as pilot:
                 chat = Chat(app, pilot)

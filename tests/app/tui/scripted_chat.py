@@ -7,9 +7,9 @@ from app.chat.engine_link import EngineLink
 from app.chat.settings import Settings
 from app.engine.client import EngineClient
 from app.settings.config import read_config
+from app.settings.options import AnswerOptions
 from app.tui.app import ChatApp
 from app.tui.run import checked
-from mlx_spec.types import Options
 from models.pairs.pair import PairSpec, Source
 from models.paths import data_folder
 
@@ -20,6 +20,6 @@ if __name__ == "__main__":
     link = EngineLink(client, PairSpec("scripted", Source("/target"), Source("/draft")))
     link.start()
     try:
-        ChatApp(link, Settings.of(Options()), checked(read_config())).run()
+        ChatApp(link, Settings.of(AnswerOptions()), checked(read_config())).run()
     finally:
         link.close()

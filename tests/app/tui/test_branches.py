@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from tests.app.history.some_chat import chat as chat_record
 from tests.app.history.some_chat import prompt
 from tests.app.tui.chat_driver import OpenChat, shown
@@ -68,7 +68,7 @@ async def test_an_edit_gives_back_what_was_being_written_and_up_what_was_edited(
 
 
 async def test_an_answer_is_asked_for_again_with_a_new_seed_or_the_same(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(seed=5, temperature=0.5), asked="echo") as chat:
+    async with open_chat(options=AnswerOptions(seed=5, temperature=0.5), asked="echo") as chat:
         await chat.settled(by="/regenerate same")
         await chat.until(lambda: "‹2/2›" in chat.answers[0].branch)
         assert chat.answers[0].text.endswith("seed 5")

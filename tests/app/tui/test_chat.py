@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from app.settings.options import AnswerOptions
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.below import QueueList
 from app.tui.widgets.item_line import ItemLine
-from mlx_spec.types import Options
 from models.pairs.catalogue import all_pairs
 from models.pairs.pair import PairSpec
 from tests.app.tui.chat_driver import OpenChat, keys_shown
@@ -45,7 +45,7 @@ async def test_an_empty_chat_names_pair_and_drafters_and_answers_drafted_or_not(
 
 
 async def test_a_chat_without_drafting_can_draft_and_tells_once_what_is_dropped(open_chat: OpenChat) -> None:
-    async with open_chat(size=(40, 20), options=Options(draft_length=0)) as chat:
+    async with open_chat(size=(40, 20), options=AnswerOptions(draft_length=0)) as chat:
         assert "no draft" in (await chat.ask("hello")).stats
         await chat.press("f4")
         assert "accepted 3/3" in (await chat.ask("hello")).stats

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.history.records import AnswerFacts, Attachment
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from tests.app.history.some_chat import STATS, answer, prompt
 from tests.app.history.some_chat import chat as chat_record
 from tests.app.tui.chat_driver import OpenChat
@@ -13,7 +13,7 @@ from tests.app.tui.test_saved_chats import put
 
 
 async def test_a_stopped_answer_goes_on_names_what_cut_it_and_outlasts_a_failure(open_chat: OpenChat) -> None:
-    async with open_chat(options=Options(max_tokens=2)) as chat:
+    async with open_chat(options=AnswerOptions(max_tokens=2)) as chat:
         first = await chat.ask("echo x")
         assert first.text == "echo x|" and "length limit" in first.stats
         await chat.settled(by="/continue")
@@ -73,7 +73,7 @@ async def test_esc_stops_with_the_texts_numbers_a_continuation_has_the_wholes(op
 async def test_of_an_answer_without_numbers_the_context_is_guessed_and_a_continuation_says_so(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
+    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", AnswerOptions(), None))
     asked = replace(prompt("p1", "hello"), attachments=(Attachment("notes", "n" * 400),))
     put(tmp_path, (chat_record("c1", "T", leaf="a1"), [asked, begun]))
     async with open_chat() as chat:
@@ -102,7 +102,7 @@ async def test_what_a_pair_with_a_smaller_context_did_not_read_is_in_the_estimat
 async def test_a_continuation_stopped_before_it_wrote_leaves_an_answer_that_has_text_unfinished(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
-    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", Options(), None))
+    begun = replace(answer("a1", "p1", "Begun. "), facts=AnswerFacts("scripted", AnswerOptions(), None))
     put(tmp_path, (chat_record("c1", "T", leaf="a1"), [prompt("p1", "read"), begun]))
     async with open_chat() as chat:
         await chat.until(lambda: bool(chat.answers), by="/resume last")
@@ -115,7 +115,7 @@ async def test_an_answer_taller_than_the_screen_is_followed_when_it_is_continued
     open_chat: OpenChat,
 ) -> None:
     """Tab shows its first line, as all of it cannot be seen; what is written now stands at its end."""
-    async with open_chat(size=(40, 12), options=Options(max_tokens=60)) as chat:
+    async with open_chat(size=(40, 12), options=AnswerOptions(max_tokens=60)) as chat:
         await chat.ask("slow")
         await chat.settled()
         await chat.until(lambda: not chat.app.chat.transcript.is_vertical_scroll_end, by="tab")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.protocol import LoadFailed
-from mlx_spec.types import Options
+from app.settings.options import AnswerOptions
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.test_chat import TEXT
 
@@ -77,7 +77,7 @@ async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written
 async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again_and_one_in_use_says_so(
     open_chat: OpenChat,
 ) -> None:
-    async with open_chat(pair="absent", options=Options(drafter="eagle")) as chat:
+    async with open_chat(pair="absent", options=AnswerOptions(drafter="eagle")) as chat:
         link = chat.app.link
         await chat.until(lambda: link.state == "failed" and bool(chat.notices))
         assert [notice for notice in chat.notices if "Get it with: /pull absent" in notice] == chat.notices
@@ -93,7 +93,7 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space hold on Linux")
 async def test_a_lack_of_memory_is_told_nothing_is_lost_and_the_chat_goes_on(open_chat: OpenChat) -> None:
-    options = Options(max_tokens=16)
+    options = AnswerOptions(max_tokens=16)
     async with open_chat(pair="builtin", options=options, process=True, script=LIMITED) as chat:
         await chat.ask("What is a draft?")
         await chat.type("word and " * 900)

@@ -9,9 +9,9 @@ from textual.widgets import Input, OptionList
 
 from app.chat.saved_chats import SavedChats
 from app.history.records import ChatRow
+from app.settings.options import AnswerOptions
 from app.tui.screens.question import LineQuestionScreen
 from app.tui.widgets.answer import Answer
-from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat as OpenedChat
 from tests.app.tui.chat_driver import OpenChat
@@ -85,7 +85,7 @@ async def test_keys_behind_a_search_that_is_not_over_wait_for_what_it_finds(
 async def test_a_hit_on_a_branch_shows_it_or_waits_for_an_answer(open_chat: OpenChat, tmp_path: Path) -> None:
     branches = [prompt("p1", "one"), answer("a1", "p1", "about needles"), answer("a2", "p1", "about hay")]
     put(tmp_path, (chat("c1", "T", leaf="a2"), branches))
-    async with open_chat(options=Options(max_tokens=100_000)) as opened:
+    async with open_chat(options=AnswerOptions(max_tokens=100_000)) as opened:
         await opened.until(lambda: texts(opened) == ["one", "about hay"], by="f7")
         await open_hit(opened, "needles")
         await opened.until(lambda: texts(opened) == ["one", "about needles"])

@@ -10,6 +10,7 @@ from string import ascii_lowercase
 from textual.events import Key
 
 import app.tui
+from app.settings.options import AnswerOptions
 from app.tui.keys.in_force import Keys
 from app.tui.keys.keymap import default_keys
 from app.tui.screens.first_run import FirstRunScreen
@@ -19,7 +20,6 @@ from app.tui.screens.question import LineQuestionScreen, QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.screens.totals import TotalsScreen
 from app.tui.widgets.field import Field
-from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import OpenChat, keys_shown
 from tests.app.tui.test_saved_chats import put
@@ -85,7 +85,7 @@ async def test_with_every_key_remapped_no_shipped_one_works_or_is_named_by_a_scr
     (tmp_path / "config.toml").write_text(f"marks = true\n[keys]\n{table}\n")
     put(tmp_path, (chat("c1", "Old", 10.0, leaf="a1"), [prompt("p1", "one"), answer("a1", "p1")]))
     allowed = NOT_OURS | {f"F{n}" for n in range(13, 20)}
-    async with open_chat(size=(100, 45), options=Options(max_tokens=100_000)) as opened:
+    async with open_chat(size=(100, 45), options=AnswerOptions(max_tokens=100_000)) as opened:
         named = Keys(keys)
         await opened.shows(f"{named.name('chat.resume_last')} goes on with 'Old'")
         assert not any("config.toml" in notice for notice in opened.notices), opened.notices

@@ -10,12 +10,12 @@ import pytest
 from app.commands.chat import saved_chat
 from app.history.records import Chat, ChatMessage
 from app.history.store import History
+from app.settings.options import AnswerOptions
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.question import QuestionScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.message import UserMessage
-from mlx_spec.types import Options
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.read_only import read_only
 from tests.app.tui.chat_driver import Chat as OpenedChat
@@ -177,7 +177,7 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
     def seed() -> str:
         return opened.answers[-1].text.rpartition("|seed ")[2]
 
-    async with open_chat(size=(80, 24), options=Options(temperature=0.4, seed=5)) as opened:
+    async with open_chat(size=(80, 24), options=AnswerOptions(temperature=0.4, seed=5)) as opened:
         assert "temp " not in opened.screen, "a default says nothing"
         await opened.ask("echo")
         first = seed()
@@ -236,7 +236,7 @@ async def test_a_preset_tells_what_it_changes_and_replaces_and_leaves_the_seed_a
             await opened.type(command)
         told = "in use from the next answer on: max-tokens 512. Instructions: none"
         await opened.noticed(f"Preset 'five' is {told}")
-        assert opened.app.state.settings.options == replace(Options(), seed=6, drafter="lookup")
+        assert opened.app.state.settings.options == replace(AnswerOptions(), seed=6, drafter="lookup")
 
 
 async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from app.chat.slash_commands import (
     parse,
     preset_completions,
 )
+from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from mlx_spec import BadOption
 from mlx_spec.drafters import drafters_for
-from mlx_spec.types import Options
 
 
 def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
-    settings = Settings.of(Options(drafter="lookup", draft_length=5))
+    settings = Settings.of(AnswerOptions(drafter="lookup", draft_length=5))
     off = change(settings, "draft", "off")
     assert off.for_answer().drafter == "none"
     assert change(off, "draft", "on").for_answer() == settings.options
@@ -25,12 +25,12 @@ def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
 
 def test_a_refused_drafter_is_not_answered_with_one_that_the_chat_refuses_too() -> None:
     with pytest.raises(BadOption) as refused:
-        drafters_for(Options(drafter="eagle"), [])
+        drafters_for(AnswerOptions(drafter="eagle"), [])
     assert "auto" in str(refused.value) and "none" not in str(refused.value)
 
 
-@pytest.mark.parametrize("options", [Options(draft_length=0), Options(drafter="none")])
-def test_a_chat_begun_without_drafting_drafts_once_it_is_switched_on(options: Options) -> None:
+@pytest.mark.parametrize("options", [AnswerOptions(draft_length=0), AnswerOptions(drafter="none")])
+def test_a_chat_begun_without_drafting_drafts_once_it_is_switched_on(options: AnswerOptions) -> None:
     settings = Settings.of(options)
     assert settings.for_answer().drafter == "none"
     drafted = settings.switched(True).for_answer()
@@ -38,7 +38,7 @@ def test_a_chat_begun_without_drafting_drafts_once_it_is_switched_on(options: Op
 
 
 def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
-    settings = change(Settings(Options()), "length", "0")
+    settings = change(Settings(AnswerOptions()), "length", "0")
     assert not settings.drafts and settings.for_answer().drafter == "none"
     assert settings.switched(True).drafts
     assert settings.for_answer(drafting=True).draft_length is None
@@ -59,18 +59,18 @@ def test_length_0_is_no_drafting_and_switching_on_forgets_it() -> None:
 )
 def test_a_value_that_cannot_be_used_is_refused_with_what_can(name: str, value: str, hint: str) -> None:
     with pytest.raises(BadInput, match=hint):
-        change(Settings(Options()), name, value)
+        change(Settings(AnswerOptions()), name, value)
 
 
 def test_every_setting_can_be_described_and_has_a_command() -> None:
     for name in FIELDS:
-        assert name in describe(Settings(Options()), name)
+        assert name in describe(Settings(AnswerOptions()), name)
     assert set(FIELDS) <= {command.name for command in SLASH_COMMANDS}
-    assert describe(Settings(Options()), "temperature") == "temperature is 0", "as it is typed"
+    assert describe(Settings(AnswerOptions()), "temperature") == "temperature is 0", "as it is typed"
 
 
 def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
-    options = Options(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
+    options = AnswerOptions(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
     rows = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
     assert rows["Instructions"] == "Be brief.␛[2J"
     sampling = "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
@@ -81,14 +81,14 @@ def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
 
 
 def test_a_new_chat_has_a_new_seed_unless_the_person_gave_one() -> None:
-    drawn = Settings.of(Options(seed=5))
+    drawn = Settings.of(AnswerOptions(seed=5))
     assert len({drawn.of_new_chat().options.seed for _ in range(3)}) == 3
-    for given in (Settings.of(Options(seed=5), keeps_seed=True), change(drawn, "seed", "5")):
+    for given in (Settings.of(AnswerOptions(seed=5), keeps_seed=True), change(drawn, "seed", "5")):
         assert given.switched(False).of_new_chat().options.seed == 5
 
 
 def test_what_is_not_the_default_is_named_as_it_is_typed() -> None:
-    defaults = Settings.of(Options(temperature=0.3, seed=5, top_k=40))
+    defaults = Settings.of(AnswerOptions(temperature=0.3, seed=5, top_k=40))
     assert defaults.of_new_chat().differences(defaults) == []
     changed = change(change(defaults, "temperature", "1.2"), "penalty", "1.1")
     assert changed.differences(defaults) == ["temperature 1.2", "penalty 1.1"]
