@@ -34,10 +34,11 @@ from app.engine.client import COMMAND, EngineClient
 from app.engine.events import DraftRound, Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent
 from app.engine.process import serve
 from app.engine.protocol import Answer, Answered
+from app.settings.options import AnswerOptions
 from app.tui.app import ChatApp
 from app.tui.widgets.answer import Answer as AnswerWidget
 from mlx_spec.stats import summarise
-from mlx_spec.types import Options, Round
+from mlx_spec.types import Round
 from models.pairs.pair import PairSpec, Source
 from models.pairs.resolve import resolve
 from tests.app.scripted_engine import ScriptedSession
@@ -190,7 +191,7 @@ def inside(scenario: str, seconds: float, draft_length: int, result: Path) -> No
     link.start()
     tokens = ENGINE_TOKENS if real else max(1, round(seconds * TOKENS_PER_SECOND))
     try:
-        options = Options(max_tokens=tokens, draft_length=draft_length)
+        options = AnswerOptions(max_tokens=tokens, draft_length=draft_length)
         MeasuredApp(link, Settings.of(options), scenario, result).run()
     finally:
         link.close()

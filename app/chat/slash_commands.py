@@ -70,7 +70,7 @@ SLASH_COMMANDS = (
     SlashCommand("branch", "before|after", "The branch before or after this one"),
     SlashCommand("attach", "FILE", "Have a file go with the next prompt; @FILE in a prompt does it too"),
     SlashCommand("detach", "", "Leave the attached files out again"),
-    SlashCommand("think", "", "Show or fold the thoughts of an answer"),
+    SlashCommand("thoughts", "", "Show or fold the thoughts of an answer"),
     SlashCommand("editor", "", "Write the prompt in your own editor ($EDITOR)"),
     SlashCommand("marks", "[on|off]", "Mark which tokens of the answers were drafted and accepted"),
     SlashCommand("copy", "[code [N]]", "Copy the last answer, the chosen message, or a code block"),

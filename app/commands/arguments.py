@@ -1,34 +1,24 @@
-"""Arguments that several commands share, and loading the pair they name."""
+"""Arguments that several commands share."""
 
 import functools
 import inspect
 import os
 import secrets
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from app.engine.loading import load
 from app.history.answers import answers_folder
-from app.settings.config import CHATS, drafter_named, read_config
-from app.settings.options import (
-    AUTO,
-    DRAFTER,
-    DRAWN,
-    OPTION_SETTINGS,
-    AnswerOptions,
-    OptionSetting,
-    check_drafters,
-)
+from app.settings.config import CHATS, drafter_named
+from app.settings.options import AUTO, DRAFTER, DRAWN, OPTION_SETTINGS, AnswerOptions, OptionSetting
 from app.shell import exit_codes, runtime
 from app.shell.errors import BadInput
-from app.shell.interrupt import Interrupt
-from app.shell.output import Progress, talk
+from app.shell.output import talk
 from mlx_spec.types import BATCH_SIZES
 from models.documents.folder import named_documents
 from models.pairs.catalogue import fitting_draft
@@ -36,10 +26,6 @@ from models.pairs.drafter_kinds import DRAFT_MODELS
 from models.pairs.folder import check_drafter
 from models.pairs.pair import PairSpec, check_bits, local_source
 from models.pairs.resolve import resolve
-
-if TYPE_CHECKING:
-    from mlx_spec.calibrate import Calibration
-    from models.load.engine import LoadedPair
 
 Command = Callable[..., int | None]
 """Returns its exit code; None is `DONE`."""
@@ -146,7 +132,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
     config.toml sets the seed.
 
     Args:
-        names: the options that become flags; if empty, all of them and `--no-draft`.
+        names: the options that become flags, and `no_draft`; if empty, all of them.
         defaults: where they differ from those of `AnswerOptions`. Without a seed here, it is random.
     """
     settings = [setting for setting in OPTION_SETTINGS if not names or setting.field in names]
@@ -157,7 +143,7 @@ def with_flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         "options": [_flag(setting, defaults) for setting in settings],
         "keeps_seed": [],
     }
-    if not names:
+    if not names or "no_draft" in names:
         replacements["options"].append(_parameter("no_draft", NoDraft, False))
 
     def decorated(command: Command) -> Command:
@@ -238,22 +224,6 @@ def stop_texts(stop: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(stop or ())
 
 
-def print_config_problems() -> None:
-    for problem in read_config().problems:
-        talk(problem)
-
-
-def loaded_pair(spec: PairSpec) -> "LoadedPair":
-    """Load the pair, and name the mistakes of config.toml. Everything it does must run on this thread."""
-    print_config_problems()
-    with Progress() as progress:
-        progress.show(f"Loading {spec.name} ...")
-        pair = load(spec, progress.show)
-    for note in pair.notes:
-        talk(note)
-    return pair
-
-
 def _follow(spec: PairSpec) -> int:
     """On several Macs, every rank but 0: follow rank 0, which alone prints and handles Ctrl+C."""
     engine = load(spec).engine
@@ -263,46 +233,3 @@ def _follow(spec: PairSpec) -> int:
     if isinstance(engine, SharedEngine):
         engine.follow()
     return exit_codes.DONE
-
-
-@contextmanager
-def tuned_pair(
-    spec: PairSpec, options: AnswerOptions, check: Callable[["LoadedPair"], object] = lambda pair: None
-) -> Iterator["LoadedPair"]:
-    """`loaded_pair`, calibrated first if the draft length is adaptive and nothing is known of it, unless
-    `check` raises; saves on exit what was learned."""
-    pair = loaded_pair(spec)
-    check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
-    if options.draft_length is not None or options.drafter == "none":
-        yield pair
-        return
-    from app.engine import drafting_state
-
-    if not drafting_state.restore(pair):
-        check(pair)
-        measured(pair)
-    try:
-        yield pair
-    finally:
-        drafting_state.save(pair)
-
-
-def measured(pair: "LoadedPair") -> tuple["Calibration", bool]:
-    """Measure what drafting costs with the pair, and save it; False if Ctrl+C ended it early."""
-    from app.engine import drafting_state
-    from mlx_spec.calibrate import calibrate
-
-    text = "Measuring what drafting costs here, once"
-    with Progress() as line, Interrupt() as interrupt:
-        if not line.seen:
-            talk(f"{text} (about 5 s, longer while kernels are built; Ctrl+C skips).")
-        calibration = calibrate(
-            pair.engine,
-            lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
-            lambda: interrupt.pressed,
-        )
-    if not drafting_state.save(pair):
-        talk(f"Not saved: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
-    if interrupt.pressed:
-        talk("Measuring was cut short: its timings so far are used, and answers add to them.")
-    return calibration, not interrupt.pressed

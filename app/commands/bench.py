@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
+from app.commands.loading import tuned_pair
 from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.errors import BadInput
@@ -25,7 +26,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec bench\n  mlx-spec bench --temperature 0.8 -
 
 
 @args.with_flags(
-    "max_tokens", "temperature", "seed", "draft_length", "drafter", "verify", max_tokens=128, seed=0
+    "max_tokens", "temperature", "seed", "think", "draft_length", "drafter", "verify", max_tokens=128, seed=0
 )
 def command(
     *,
@@ -71,7 +72,7 @@ def command(
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)
     runs = plan(questions, [setting], options, repeats)
-    with args.tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
+    with tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
         collector, complete = run_until_stopped(loaded, runs, raw=raw)
     asked = {"options": shared_options(options), "raw": raw}
     facts = {"pair": loaded.spec.as_json(), **asked, **circumstances()}

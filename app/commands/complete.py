@@ -9,11 +9,12 @@ import typer
 
 from app.commands import arguments as args
 from app.commands.generate import exit_code, first_event, print_answer
+from app.commands.loading import tuned_pair
 from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
 from app.settings.config import drafter_named
-from app.settings.options import AnswerOptions, copies
+from app.settings.options import OPTION_SETTINGS, THINKING, AnswerOptions, copies
 from app.shell.errors import BadInput
 from app.shell.prompt_source import read_prompt, read_text
 
@@ -25,7 +26,9 @@ Examples:
   mlx-spec complete smollm2-135m --open-file other.py < main.py"""
 
 
-@args.with_flags(max_tokens=MAX_TOKENS)
+@args.with_flags(
+    "no_draft", *(each.field for each in OPTION_SETTINGS if each != THINKING), max_tokens=MAX_TOKENS
+)
 def command(
     *,
     file: Annotated[Path | None, typer.Option(help="The file to complete; without it, stdin.")] = None,
@@ -67,7 +70,7 @@ def command(
     documents = tuple(read_text(each) for each in open_file or ())
     asked = gap if gap.after else gap.before
     request = Answer(0, asked, options, documents=documents, stop_texts=stops)
-    with args.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
+    with tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
         ended, *_ = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
     return exit_code(ended, spec, json=json)
 

@@ -1,6 +1,7 @@
 """`tune`: measure what rounds cost here, and which draft lengths are best."""
 
 from app.commands import arguments as args
+from app.commands.loading import loaded_pair, measured
 from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.output import data, json_data
@@ -23,8 +24,8 @@ def command(
     """
     from app.compare.tune import as_json, tables
 
-    loaded = args.loaded_pair(pair.chosen())
-    calibration, complete = args.measured(loaded)
+    loaded = loaded_pair(pair.chosen())
+    calibration, complete = measured(loaded)
     if json:
         facts = {"pair": loaded.spec.as_json(), **circumstances()}
         json_data({"complete": complete, **as_json(calibration), **facts})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.compare.collector import RunCollector
 from app.compare.plan import Plan, Run
+from app.engine.chat_prompt import by_think
 from app.engine.same_text import first_difference
 from app.engine.session import Session
 from app.shell.errors import BadInput
@@ -62,7 +63,8 @@ def prompt_ids(pair: "LoadedPair", plan: Plan, *, raw: bool) -> list[list[int]]:
     found: list[list[int]] = []
     for question in plan.questions:
         asked = question.prompt.prompt if raw else question.messages
-        ids, _ = session.prompt_ids(asked, plan.options.max_tokens)
+        options = plan.options
+        ids, _ = session.prompt_ids(asked, options.max_tokens, template_values=by_think(options.think))
         if len(ids) >= pair.context_limit:
             raise BadInput(
                 f"The prompt {question.prompt.id} has {len(ids)} tokens and the model's context holds "

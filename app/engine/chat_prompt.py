@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
+from app.settings.options import AUTO, THINK
 from app.shell.errors import BadField
 
 if TYPE_CHECKING:
@@ -17,6 +18,13 @@ NO_VALUES: Mapping[str, Any] = {}
 THINKS = "enable_thinking"
 """The variable by which a model thinks or not; mlx-lm knows other names of it."""
 CONTINUES = "--raw does it on the command line, /v1/completions on a server."
+
+
+def by_think(think: str) -> dict[str, Any]:
+    """`AnswerOptions.think` as the chat template's variables: a switch under both its names, or a level."""
+    if think in ("on", "off"):
+        return {THINKS: think == "on", "thinking": think == "on"}
+    return {} if think == AUTO else {"reasoning_effort": think}
 
 
 class CancelledWhileReading(Exception):
@@ -75,6 +83,19 @@ def chat_ids(
     # Bisection: every try tokenizes all the rest, so turn by turn a long conversation would take minutes.
     fits = bisect_left(cuts, True, hi=len(cuts) - 1, key=lambda cut: len(ids_from(cut)) <= room)
     return ids_from(cuts[fits]), cuts[fits] - head
+
+
+def thinks(tokenizer: "TokenizerWrapper") -> tuple[str, ...]:
+    """The values of `AnswerOptions.think` that the chat template obeys."""
+
+    def prompt(think: str) -> list[int]:
+        try:
+            return _templated(tokenizer, [Message(role="user", content="Hi")], (), by_think(think))
+        except BadField:
+            return []
+
+    pairs = (THINK[1:3], THINK[3:])
+    return (AUTO, *(each for values in pairs if prompt(values[0]) != prompt(values[1]) for each in values))
 
 
 def _templated(

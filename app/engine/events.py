@@ -21,6 +21,8 @@ class PairInfo:
     memory_bytes: int
     drafters: tuple[str, ...] = ()
     """Names allowed in `Options.drafter`."""
+    thinks: tuple[str, ...] = ("auto",)
+    """Values of `AnswerOptions.think` that this model's chat template obeys."""
     batches: bool = True
     """Whether several answers can be written side by side."""
     notes: tuple[str, ...] = ()

@@ -176,9 +176,8 @@ def serve(requests: Connection, events: Connection, open_pair: OpenPair) -> None
                     case _ if session is None:
                         outbox.send(AnswerFailed(request.id, reason))
                     case Explain(id, messages, options, plain, drafted):
-                        outbox.send(
-                            protocol.Explained(id, session.difference(messages, options, plain, drafted))
-                        )
+                        found = session.difference(messages, options, plain, drafted)
+                        outbox.send(protocol.Explained(id, found))
                     case Answer():
                         _answer(request, session, at_once, outbox, inbox)
             except Exception as error:  # a model's files can cause any error: report it and go on
@@ -209,8 +208,7 @@ def _tune(session: "TunedSession", outbox: Outbox, inbox: _Inbox) -> None:
 def _answer(
     request: Answer | None, session: "TunedSession", at_once: int, outbox: Outbox, inbox: _Inbox
 ) -> None:
-    """Write this answer and those requested meanwhile, `at_once` side by side and token counts beside
-    them: one event of each in turn."""
+    """Write this answer and those requested meanwhile, `at_once` side by side, counts of tokens beside."""
     answers: dict[int, Iterator[TurnEvent | None]] = {}
     counts, in_passes = set[int](), set[int]()
     try:

@@ -19,8 +19,10 @@ from app.engine.chat_prompt import (
     FillIn,
     Message,
     Prompt,
+    by_think,
     chat_ids,
     raw_ids,
+    thinks,
 )
 from app.engine.difference import Difference
 from app.engine.events import (
@@ -80,6 +82,7 @@ class Session:
             context_limit=self._pair.context_limit,
             memory_bytes=self._pair.memory_bytes,
             drafters=tuple(self._pair.engine.drafter_names),
+            thinks=thinks(self._pair.tokenizer),
             batches=self._pair.engine.batches,
             notes=self._pair.notes,
             **circumstances(),
@@ -138,11 +141,10 @@ class Session:
         options = replace(options, stop_tokens=stops)
         reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
         documents = [self._encode(document) for document in request.documents]
+        values = request.template_values or by_think(options.think)
         limit = None if request.whole else options.max_tokens
         begun_size = len(self._encode(request.begun))
-        ids, dropped = self.prompt_ids(
-            prompt, limit, begun_size, cancelled, request.tools, request.template_values
-        )
+        ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools, values)
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
         begun = request.begun.removeprefix(opened)
         if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
@@ -236,7 +238,7 @@ class Session:
         self, prompt: Prompt, options: AnswerOptions, plain: Sequence[int], drafted: Sequence[int]
     ) -> Difference | None:
         """The first difference of two answers to a prompt; None if they are the same."""
-        ids, _ = self.prompt_ids(prompt, options.max_tokens)
+        ids, _ = self.prompt_ids(prompt, options.max_tokens, template_values=by_think(options.think))
         return first_difference(self._pair, ids, options, plain, drafted)
 
     def _encode(self, text: str) -> list[int]:

@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.engine.chat_prompt import Message
+from app.engine.chat_prompt import Message, by_think
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer
 from app.server.answering import new_id, respond, server_sent
@@ -18,7 +18,7 @@ from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest
 from app.server.sampling import MOST_STOPS, Sampling, Stop, Tokens, read_asked, stop_texts
 from app.server.service import Service
-from app.server.thinking import Effort, by_effort, by_switch
+from app.server.thinking import Effort, by_effort
 from app.server.usage import timings
 
 SIGNATURE = "mlx-spec"
@@ -77,7 +77,9 @@ class MessagesRequest(Sampling):
     def template_values(self) -> dict[str, Any]:
         """Of the chat template's variables."""
         given = by_effort(self.output_config.effort) if self.output_config else {}
-        return given | (by_switch(self.thinking.type != "disabled") if self.thinking else {})
+        return given | (
+            by_think("off" if self.thinking.type == "disabled" else "on") if self.thinking else {}
+        )
 
     @property
     def conversation(self) -> list[Message]:

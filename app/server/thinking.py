@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from app.engine.chat_prompt import THINKS
+from app.engine.chat_prompt import by_think
 from app.server.body import Body
+from app.settings.options import AUTO
 
 
 class TemplateValues(Body):
@@ -18,13 +19,6 @@ class Effort(Body):
     effort: str | None = None
 
 
-def by_switch(thinks: bool) -> dict[str, Any]:
-    """On or off, under both names: a template gets those that it has."""
-    return {THINKS: thinks, "thinking": thinks}
-
-
 def by_effort(effort: str | None) -> dict[str, Any]:
     """`none` is no thought; templates with levels (gpt-oss) take the others."""
-    if effort == "none":
-        return by_switch(False)
-    return {"reasoning_effort": effort} if effort else {}
+    return by_think("off" if effort == "none" else effort or AUTO)

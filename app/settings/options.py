@@ -1,4 +1,4 @@
-"""The settable fields of `Options`: one entry makes the flag, the key of config.toml and the slash command.
+"""The settable options of an answer: one entry makes the flag, the key of config.toml and the slash command.
 
 Type, default and range are those of the field.
 """
@@ -18,12 +18,28 @@ AUTO = "auto"
 """Stands for None, which leaves the value to the engine."""
 DRAFTERS = (*KINDS, "foreign", "lookup", "recycling", "lookahead", "grounded")
 """All of them; which ones a pair has depends on its files."""
-_TYPES = get_type_hints(Options)
+THINK = (AUTO, "on", "off", "low", "medium", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions(Options):
+    """The engine's options, and what the chat template is told."""
+
+    think: str = AUTO
+    """Whether the model thinks before it answers, and how much; `auto` leaves it to the model."""
+
+    def __post_init__(self) -> None:
+        Options.__post_init__(self)
+        if self.think not in THINK:
+            raise OutOfRange("think", self.think, "auto, on, off, low, medium or high")
+
+
+_TYPES = get_type_hints(AnswerOptions)
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """One field of `Options`, and its names in config.toml, help and chat; a number if without choices."""
+    """A field of `AnswerOptions`, and its names in config.toml, help and chat; without choices, a number."""
 
     field: str
     key: str
@@ -58,7 +74,7 @@ class OptionSetting:
         else:
             with suppress(OverflowError):  # an integer too large for a float is out of range anyway
                 value = self._kind(value)
-        return getattr(replace(Options(), **{self.field: value}), self.field)
+        return getattr(replace(AnswerOptions(), **{self.field: value}), self.field)
 
     def _chosen(self, value: object) -> str:
         """One of the choices, or several: each once, joined by `+` (`,` is understood too)."""
@@ -72,7 +88,7 @@ class OptionSetting:
             raise OutOfRange(self.field, value, f"{AUTO} alone (all that the pair has), or names without it")
         return "+".join(dict.fromkeys(names))
 
-    def shown(self, options: Options) -> str:
+    def shown(self, options: AnswerOptions) -> str:
         """The value as it is typed: `0`, not `0.0`."""
         value = getattr(options, self.field)
         return AUTO if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -82,9 +98,9 @@ class OptionSetting:
         return float if _TYPES[self.field] is float else int
 
 
-def _sampling(field: str, value: str, help: str, command: str = "") -> OptionSetting:  # noqa: A002
+def _sampling(field: str, value: str, help: str, *choices: str) -> OptionSetting:  # noqa: A002
     name = field.replace("_", "-")
-    return OptionSetting(field, f"sampling.{name}", value, help, command or name)
+    return OptionSetting(field, f"sampling.{name}", value, help, name, choices)
 
 
 def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") -> OptionSetting:  # noqa: A002
@@ -101,20 +117,29 @@ _DRAFTER = (
 )
 DRAWN = " If none is set, one is drawn and shown."
 """What the help of a seed adds, where it has no default."""
+_THINK = (
+    "Whether the model thinks before it answers, and how much; auto is the model's own way. "
+    "Some models have a switch, some levels, most none."
+)
 _VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
 
 DRAFTER = replace(
     _drafting("drafter", "drafter", _DRAFTER, AUTO, *DRAFTERS, value=f"{AUTO}|NAME"), joins=True
 )
 
+THINKING = _sampling("think", "|".join(THINK), _THINK, *THINK)
+
 OPTION_SETTINGS = (
     _sampling("temperature", "T", "Randomness; 0 is greedy, it always takes the likeliest token."),
     _sampling("top_p", "P", "Sample among the likeliest tokens that sum up to P; 1 keeps everything."),
     _sampling("top_k", "K", "Sample among the K likeliest tokens; 0 keeps everything."),
     _sampling("min_p", "P", "Drop tokens below P times the likeliest one; 0 keeps everything."),
-    _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off.", command="penalty"),
+    replace(
+        _sampling("repetition_penalty", "X", "Make repeated tokens less likely; 1 is off."), command="penalty"
+    ),
     _sampling("seed", "N", f"Same seed, same text, drafted or not.{DRAWN}"),
     _sampling("max_tokens", "N", "Longest answer, in tokens."),
+    THINKING,
     _drafting("draft_length", "length", _LENGTH, value="N|auto"),
     DRAFTER,
     _drafting("verify", "verify", _VERIFY, *get_args(_TYPES["verify"])),
@@ -126,12 +151,12 @@ SAMPLING = tuple(setting.field for setting in OPTION_SETTINGS if setting.key.sta
 
 
 def copies(drafters: str) -> bool:
-    """Whether `Options.drafter` includes lookup, which copies from given texts."""
+    """Whether `AnswerOptions.drafter` includes lookup, which copies from given texts."""
     return not {AUTO, "lookup"}.isdisjoint(drafters.split("+"))
 
 
 def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
-    """Raise BadInput if `Options.drafter` names a drafter that the pair does not have."""
+    """Raise BadInput if `AnswerOptions.drafter` names a drafter that the pair does not have."""
     for name in wanted.split("+"):
         if name not in (AUTO, "none", *known):
             hint = " Documents make it: --documents FOLDER." if name == "grounded" else ""

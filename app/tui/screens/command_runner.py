@@ -14,7 +14,7 @@ from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
 from app.history.export import Kind
 from app.history.records import ChatRow
-from app.settings.options import DRAFTER, check_drafters
+from app.settings.options import DRAFTER, THINKING, check_drafters
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import written_out
 from app.shell.number_text import counted
@@ -73,7 +73,7 @@ class CommandRunner:
             "regenerate": lambda value: actions.regenerate(value or "new"),
             "continue": lambda _: actions.continue_answer(),
             "branch": actions.walk,
-            "think": lambda _: actions.fold(),
+            "thoughts": lambda _: actions.fold(),
             "attach": self._attach,
             "detach": lambda _: self._detach(),
             "editor": lambda _: prompt.area.action_editor(),
@@ -176,15 +176,18 @@ class CommandRunner:
             self._actions.show_hit(row.hit, words)
 
     def _set(self, command: SlashCommand, value: str) -> str:
-        info = self._chat.link.info if command.name == DRAFTER.command else None
+        info = self._chat.link.info
         when = " from the next answer on" if value else f". Change it with {command.usage}"
         if value:
             settings = change(self._chat.settings, command.name, value.lower())
-            if info is not None:
+            if command.name == DRAFTER.command and info:
                 check_drafters(settings.options.drafter, info.name, info.drafters)
             self._chat.change_settings(settings)
-        elif info is not None:
+        elif command.name == DRAFTER.command and info:
             when += f"; {info.name} has {', '.join(info.drafters)}"
+        think = self._chat.settings.options.think
+        if command.name == THINKING.command and info and (not value or think not in info.thinks):
+            when += f"; {info.name} obeys {', '.join(info.thinks)}"
         text = describe(self._chat.settings, command.name)
         return f"{text[0].upper()}{text[1:]}{when}."
 

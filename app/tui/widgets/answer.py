@@ -145,7 +145,7 @@ class Answer(Message):
             return Run("▾ thinking", (THOUGHT,))
         unfinished = "" if finished else ", not to an end"
         sign, hint = ("▾", "fold") if unfolded else ("▸", "show")
-        return Run(f"{sign} thought in {words} words{unfinished} (/think: {hint})", (THOUGHT, FOLD))
+        return Run(f"{sign} thought in {words} words{unfinished} (/thoughts: {hint})", (THOUGHT, FOLD))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         if width and width != self._width:

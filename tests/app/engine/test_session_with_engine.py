@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.commands.arguments import PairArguments, loaded_pair
+from app.commands.arguments import PairArguments
+from app.commands.loading import loaded_pair
 from app.engine.chat_prompt import Message
 from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import Answer

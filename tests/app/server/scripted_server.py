@@ -24,8 +24,8 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
     origins = [origin] if origin else []
     run.run_server(
-        pair, AnswerOptions(), host="localhost", port=port, key=key, at_once=at_once, names=["listed.example"],
-        origins=origins,
+        pair, AnswerOptions(), host="localhost", port=port, key=key, at_once=at_once,
+        names=["listed.example"], origins=origins,
     )  # fmt: skip
 
 

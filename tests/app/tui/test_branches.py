@@ -128,7 +128,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         await chat.until(lambda: len(copied) == 4, by=("tab", "y", "up", "y", "b"))
         assert copied[0] == copied[3] == "x = 1\n" and copied[2] == "think"
         assert copied[1].startswith("So it is:")
-        await chat.type("/think")
+        await chat.type("/thoughts")
         await chat.shows("one two three")
         await chat.ask("hello")
         await chat.press("shift+tab")

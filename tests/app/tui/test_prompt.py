@@ -136,9 +136,13 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.until(lambda: chat.app.state.settings.options.draft_length is None, by="/length auto")
         await chat.noticed("/temperature", by="/temprature 1")
         await chat.noticed("between 0.0001 and 10", by="/temperature 99")
-        await chat.until(lambda: "There is no answer yet. Send a prompt first." in chat.notices, by="/think")
+        await chat.noticed("Think is off from the next answer on; scripted obeys auto.", by="/think off")
+        await chat.noticed("it must be auto, on, off, low, medium or high (off?)", by="/think of")
+        await chat.until(
+            lambda: "There is no answer yet. Send a prompt first." in chat.notices, by="/thoughts"
+        )
         await chat.ask("hello")
-        await chat.until(lambda: "There are no thoughts in this answer." in chat.notices, by="/think")
+        await chat.noticed("There are no thoughts in this answer.", by="/thoughts")
         await chat.noticed("'lenght=3' is nothing to sweep. Give length=", by="/sweep lenght=3")
         await chat.has("/sweep lenght=3", by="up")
 

@@ -73,7 +73,7 @@ def test_a_chat_s_instructions_and_every_setting_are_told_at_once() -> None:
     options = AnswerOptions(temperature=0.7, top_p=0.9, seed=5, draft_length=3)
     rows = dict(setup_rows("Be brief.\x1b[2J", Settings(options)))
     assert rows["Instructions"] == "Be brief.␛[2J"
-    sampling = "temperature 0.7, top-p 0.9, seed 5, max-tokens 512; top-k, min-p, penalty off"
+    sampling = "temperature 0.7, top-p 0.9, seed 5, max-tokens 512, think auto; top-k, min-p, penalty off"
     assert rows["Sampling"] == sampling
     assert rows["Drafting"] == "on, length 3, drafter auto, verify coupled"
     assert all(name in " ".join(rows.values()) for name in FIELDS)

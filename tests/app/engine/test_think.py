@@ -1,0 +1,54 @@
+"""`think`: whether the model thinks, in the words of its chat template."""
+
+from pathlib import Path
+
+import pytest
+
+from app.engine.chat_prompt import thinks
+from app.engine.message import Message
+from app.engine.protocol import Answer
+from app.settings.options import AnswerOptions
+from mlx_spec.errors import OutOfRange
+from tests.app.scripted_pair import scripted_session
+from tests.models.tiny_models import make_tokenizer
+
+USER: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
+LEVELS = ("low", "medium", "high")
+
+
+BODY = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+SWITCH = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+OTHER_SWITCH = "{% if thinking %}<think>{% else %}</think>{% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "obeyed"),
+    [
+        (BODY + SWITCH, ("on", "off")),  # Qwen3
+        (BODY + OTHER_SWITCH, ("on", "off")),  # DeepSeek V3.1
+        ("{{ reasoning_effort or 'medium' }}" + BODY, LEVELS),  # gpt-oss
+        (BODY, ()),
+    ],
+)
+def test_a_model_obeys_what_changes_its_prompt(
+    template: str, obeyed: tuple[str, ...], tmp_path: Path
+) -> None:
+    from mlx_lm.tokenizer_utils import load
+
+    make_tokenizer(tmp_path, template=template)
+    tokenizer = load(tmp_path)
+    session, engine = scripted_session([1], tokenizer=tokenizer, stop_tokens=frozenset({1}))
+    assert thinks(tokenizer) == ("auto", *obeyed)
+    prompts: dict[str, list[int]] = {}
+    for think in ("auto", "on", "off", *LEVELS):
+        list(session.answer(Answer(0, USER, AnswerOptions(think=think))))
+        prompts[think] = engine.prompts[-1]
+    assert len({*map(tuple, prompts.values())}) == max(1, len(obeyed))
+    own = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
+    list(session.answer(Answer(0, USER, AnswerOptions(think="high"), template_values=own)))
+    assert engine.prompts[-1] == prompts["low" if obeyed == LEVELS else "off"]
+
+
+def test_another_value_of_think_is_refused() -> None:
+    with pytest.raises(OutOfRange, match="think is maybe; it must be auto, on, off, low, medium or high"):
+        AnswerOptions(think="maybe")
