@@ -4,11 +4,12 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
+from threading import Thread
 
 import pytest
 
 from app.engine.process import serve
-from app.engine.protocol import Load
+from app.engine.protocol import Load, Loaded
 from models.pairs.pair import PairSpec, Source
 from tests.app.scripted_engine import ScriptedSession
 
@@ -42,8 +43,11 @@ def test_a_pair_is_out_of_memory_before_the_next_one_is_loaded() -> None:
     its_requests, requests = Pipe(duplex=False)
     events, its_events = Pipe(duplex=False)
     with its_requests, events, its_events:
+        serving = Thread(target=serve, args=(its_requests, its_events, open_pair))
+        serving.start()
         with requests:
             for name in ("one", "other"):
                 requests.send(Load(PairSpec(name, Source("/target"), None)))
-        serve(its_requests, its_events, open_pair)  # type: ignore[arg-type]
+                assert isinstance(events.recv(), Loaded)
+        serving.join()
     assert left == [0, 0]
