@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.commands.loading import print_config_problems
+from app.commands import loading
 from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.named_file import check_place, plain_file
@@ -38,7 +38,7 @@ def command(
     from app.server.batch import answer_all
     from app.server.batch_file import open_answers, read_requests
 
-    print_config_problems()
+    loading.print_config_problems()
     asked, spec = read_requests(requests), pair.chosen()
     check_place("OUT", plain_file(str(answers)))
     with open_answers(answers, {request.custom_id for request in asked}) as written:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import arguments as args
-from app.commands.loading import tuned_pair
+from app.commands import loading
 from app.settings.options import AnswerOptions
 from app.shell import exit_codes
 from app.shell.errors import BadInput
@@ -72,7 +72,7 @@ def command(
     questions = [Question.of(prompt) for prompt in read_prompts(source)]
     setting = Setting(options.drafter, options.draft_length, options.temperature)
     runs = plan(questions, [setting], options, repeats)
-    with tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
+    with loading.tuned_pair(pair.chosen(), options, lambda pair: prompt_ids(pair, runs, raw=raw)) as loaded:
         collector, complete = run_until_stopped(loaded, runs, raw=raw)
     asked = {"options": shared_options(options), "raw": raw}
     facts = {"pair": loaded.spec.as_json(), **asked, **circumstances()}

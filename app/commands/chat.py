@@ -8,8 +8,8 @@ import typer
 
 from app.chat.settings import Settings
 from app.commands import arguments as args
+from app.commands import loading
 from app.commands.generate import print_answer
-from app.commands.loading import tuned_pair
 from app.commands.serve import api_key
 from app.engine.chat_prompt import Message
 from app.engine.protocol import Answer
@@ -80,7 +80,7 @@ def command(
         return run_chat(spec, settings, chat, is_kept=not temporary, welcomes=welcomes, server=client)
     if resume is not None:
         raise BadInput("--resume opens the full screen, and there is none here.")
-    with tuned_pair(spec, options) as loaded:
+    with loading.tuned_pair(spec, options) as loaded:
         return answer_lines(loaded, options)
 
 

@@ -1,7 +1,7 @@
 """`check`: is the text the same with drafting as without, on this machine?"""
 
 from app.commands import arguments as args
-from app.commands.loading import loaded_pair
+from app.commands import loading
 from app.settings.options import AnswerOptions, check_drafters
 from app.shell import exit_codes
 from app.shell.machine import circumstances
@@ -33,7 +33,7 @@ def command(
     from app.compare.words import difference_text, unexplained
 
     questions = read_prompts(prompts) if prompts else check.default_prompts()
-    loaded = loaded_pair(pair.chosen())
+    loaded = loading.loaded_pair(pair.chosen())
     check_drafters(options.drafter, loaded.spec.name, loaded.engine.drafter_names)
     plan = check.check_plan(loaded, questions, options.max_tokens, options.seed, options.drafter)
     collector, complete = run_until_stopped(loaded, plan, raw=raw)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
+from app.commands import loading
 from app.commands.generate import exit_code, first_event, print_answer
-from app.commands.loading import tuned_pair
 from app.engine.chat_prompt import FillIn
 from app.engine.protocol import Answer
 from app.engine.session import Session
@@ -70,7 +70,7 @@ def command(
     documents = tuple(read_text(each) for each in open_file or ())
     asked = gap if gap.after else gap.before
     request = Answer(0, asked, options, documents=documents, stop_texts=stops)
-    with tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
+    with loading.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
         ended, *_ = print_answer(Session(loaded), request, quiet=json, line_break=sys.stdout.isatty())
     return exit_code(ended, spec, json=json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from app.commands import arguments as args
-from app.commands.loading import tuned_pair
+from app.commands import loading
 from app.engine.chat_prompt import Message
 from app.engine.events import Piece, PrefillProgressed, TextAdded, TurnEnded, TurnEvent, TurnsDropped, text_of
 from app.engine.protocol import Answer
@@ -59,7 +59,7 @@ def command(
     text = read_prompt(prompt, prompt_file)
     asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
     request = Answer(0, asked, options, stop_texts=stops, parts=not raw)
-    with tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
+    with loading.tuned_pair(spec, options, lambda loaded: first_event(loaded, request)) as loaded:
         ended, answer, thought = print_answer(Session(loaded), request, quiet=json)
     if not json:
         talk(", ".join([*answer_figures(ended.stats), f"seed {ended.seed}"]))

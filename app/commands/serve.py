@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.commands import arguments as args
-from app.commands.loading import print_config_problems
+from app.commands import loading
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from models.pairs.installed import installed_folder
@@ -63,7 +63,7 @@ def command(
                 f"--allow-origin is {origin or 'empty'}, which no browser sends. Give scheme, host and port, "
                 "in lower case and without a path: http://localhost:3000."
             )
-    print_config_problems()
+    loading.print_config_problems()
     spec = pair.chosen()
     for source in spec.sources:
         installed_folder(source, spec)  # an error if it is missing, before the address is printed

@@ -1,7 +1,7 @@
 """`tune`: measure what rounds cost here, and which draft lengths are best."""
 
 from app.commands import arguments as args
-from app.commands.loading import loaded_pair, measured
+from app.commands import loading
 from app.shell import exit_codes
 from app.shell.machine import circumstances
 from app.shell.output import data, json_data
@@ -24,8 +24,8 @@ def command(
     """
     from app.compare.tune import as_json, tables
 
-    loaded = loaded_pair(pair.chosen())
-    calibration, complete = measured(loaded)
+    loaded = loading.loaded_pair(pair.chosen())
+    calibration, complete = loading.measured(loaded)
     if json:
         facts = {"pair": loaded.spec.as_json(), **circumstances()}
         json_data({"complete": complete, **as_json(calibration), **facts})

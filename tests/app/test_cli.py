@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands import arguments as args
+from app.commands import loading
 from models.paths import config_file
 from tests.app.run_command import Cli
 
@@ -96,7 +96,7 @@ def test_wrong_use_is_named_in_two_lines_before_anything_is_loaded_with_exit_cod
     def load(spec: object) -> None:
         raise AssertionError("loaded")
 
-    monkeypatch.setattr(args, "loaded_pair", load)
+    monkeypatch.setattr(loading, "loaded_pair", load)
     out, err = run(*shlex.split(line), code=2)
     assert out == "" and message in err and "Traceback" not in err and "\x1b" not in err
     assert 1 <= len(err.splitlines()) <= 2

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.commands import arguments
+from app.commands import loading
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
 
@@ -73,7 +73,7 @@ def test_ctrl_c_while_the_program_is_still_being_imported_is_no_traceback(
 def speaks_french(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pair that `generate` loads says `é`."""
     pair = ScriptedPair(ScriptedEngine([*"é".encode(), STOP]))
-    monkeypatch.setattr(arguments, "loaded_pair", lambda spec: pair)
+    monkeypatch.setattr(loading, "loaded_pair", lambda spec: pair)
 
 
 ANSWER = ["generate", "--prompt", "é", "--draft-length", "2"]

@@ -9,7 +9,7 @@ import pytest
 from mlx_lm.utils import load_tokenizer
 
 from app.cli import main
-from app.commands import arguments as args
+from app.commands import loading
 from app.engine.chat_prompt import FillIn
 from app.engine.fill_in import FORMATS, fill_in_ids
 from models.paths import config_file
@@ -30,7 +30,7 @@ def coder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedPair:
     end = tokenizer.convert_tokens_to_ids("<|file_sep|>")
     engine = ScriptedEngine([*tokenizer.encode("return x"), end], 2)
     pair = ScriptedPair(engine, tokenizer=tokenizer)  # type: ignore[arg-type]
-    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+    monkeypatch.setattr(loading, "loaded_pair", lambda spec: pair)
     return pair
 
 
@@ -113,7 +113,7 @@ def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(
 def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(
     arguments: list[str], why: str, file: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    monkeypatch.setattr(args, "loaded_pair", lambda spec: pytest.fail("it was loaded"))
+    monkeypatch.setattr(loading, "loaded_pair", lambda spec: pytest.fail("it was loaded"))
     assert why in run(*FILL_IN, "--file", file, *arguments, code=2).err
 
 

@@ -11,7 +11,7 @@ from shutil import copytree
 
 import pytest
 
-from app.commands import arguments as args
+from app.commands import loading
 from app.shell.number_text import answer_figures
 from mlx_spec.stats import summarise
 from mlx_spec.text import Read
@@ -94,7 +94,7 @@ def test_a_prompt_longer_than_the_context_is_refused_before_the_machine_is_measu
     run: Cli,
 ) -> None:
     (file := tmp_path / "long.txt").write_text("word " * 2000)
-    monkeypatch.setattr(args, "measured", lambda pair: pytest.fail("it was measured"))
+    monkeypatch.setattr(loading, "measured", lambda pair: pytest.fail("it was measured"))
     monkeypatch.setattr("app.engine.drafting_state.restore", lambda pair: False)
     assert "4096" in run(command, *tiny_pair.arguments, given, file, code=2).err
 
@@ -121,7 +121,7 @@ def test_ctrl_c_with_json_prints_the_whole_object(monkeypatch: pytest.MonkeyPatc
             return InterruptedRows(self)
 
     pair = ScriptedPair(Interrupted(list(b"abcdefgh")))
-    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+    monkeypatch.setattr(loading, "loaded_pair", lambda spec: pair)
     report = run.json("generate --prompt x --draft-length 2", code=130)
     assert (report["finish_reason"], report["text"]) == ("cancelled", "abc")
 
@@ -132,7 +132,7 @@ def test_an_answer_that_was_stopped_before_its_first_token_has_no_speed() -> Non
 
 def thinks(monkeypatch: pytest.MonkeyPatch, said: str = "<think>\nHm.\n</think>\n\nYes.") -> None:
     pair = ScriptedPair(ScriptedEngine([*said.encode(), STOP]))
-    monkeypatch.setattr(args, "loaded_pair", lambda spec: pair)
+    monkeypatch.setattr(loading, "loaded_pair", lambda spec: pair)
 
 
 @pytest.mark.parametrize(

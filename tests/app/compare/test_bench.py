@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from app.cli import main
-from app.commands import arguments as args
+from app.commands import loading
 from app.compare.collector import RunCollector
 from app.compare.comparison import by_category, compare, mean_speed
 from app.compare.plan import Question, Run, Setting, plan
@@ -190,7 +190,7 @@ def test_a_place_where_no_file_can_be_written_is_refused_before_anything_is_load
     def load(*_: object) -> None:
         raise AssertionError("loaded")
 
-    monkeypatch.setattr(args, "loaded_pair", load)
+    monkeypatch.setattr(loading, "loaded_pair", load)
     folder = tmp_path / "folder.svg"
     folder.mkdir()
     run("bench", option, folder, code=2)

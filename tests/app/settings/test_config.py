@@ -7,7 +7,7 @@ import pytest
 
 from app.chat.settings import Settings
 from app.cli import main
-from app.commands import arguments, chat
+from app.commands import chat, loading
 from app.settings.config import SCHEMA, read_config
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
@@ -153,7 +153,7 @@ def test_measurements_take_the_pair_of_the_file_and_nothing_else_and_name_its_mi
         loaded.append(spec.name)
         raise BadInput("enough")
 
-    monkeypatch.setattr(arguments, "load", lambda spec, show: load(spec))
+    monkeypatch.setattr(loading, "load", lambda spec, show: load(spec))
     write("pair = 'qwen3-8b'\nmarks = 3\n[sampling]\nmax-tokens = 1\ntemperature = 0.7")
     for words in ([], ["builtin"]):
         err = run(command, *words, code=2).err
