@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from app.commands import arguments as args
+from app.settings.config import read_config
 from app.shell import exit_codes, runtime
 from app.shell.machine import device_name, versions
 from app.shell.output import data, is_dumb, json_data
@@ -65,7 +66,7 @@ def command(json: args.Json = False) -> int:
 
 def _findings() -> Iterator[Finding]:
     """All findings; a check that raises becomes a bad finding."""
-    for check in (_machine, _mlx, _pairs, _hub, _folders, _terminal):
+    for check in (_machine, _mlx, _pairs, _hub, _folders, _config, _terminal):
         try:
             yield from check()
         except Exception as error:  # an unforeseen failure must not hide the other findings
@@ -165,6 +166,11 @@ def _folders() -> Iterator[Finding]:
             fix = f"Almost no room to save chats. Free some, or set {variable} to another disk."
         used = size_text(bytes_below(folder))
         yield _checked(name, f"{folder}: {used} used, {size_text(free)} free", fix, state)
+
+
+def _config() -> Iterator[Finding]:
+    for problem in read_config().problems:
+        yield Finding("config.toml", problem, "note", "`mlx-spec config` lists the keys.")
 
 
 def _terminal() -> Iterator[Finding]:

@@ -71,6 +71,9 @@ def measured(pair: "LoadedPair") -> tuple["Calibration", bool]:
             lambda done, total: line.show(f"{text}: {done} of {total}. Ctrl+C skips."),
             lambda: interrupt.pressed,
         )
+    if interrupt.pressed and drafting_state.restore(pair):
+        talk("Measuring was cut short: what was known before is kept.")
+        return calibration, False
     if not drafting_state.save(pair):
         talk(f"Not saved: {drafting_state.state_file(pair)} cannot be written. See `mlx-spec doctor`.")
     if interrupt.pressed:

@@ -20,7 +20,7 @@ def command(
 
     Times rounds of every draft length in a short and a long context, and saves the result. This happens by
     itself at a pair's first use; run it again if the machine was busy then. It replaces what the pair has
-    learned. Ctrl+C ends the measuring early.
+    learned. Ctrl+C ends the measuring, and what was known stays.
     """
     from app.compare.tune import as_json, tables
 

@@ -4,8 +4,10 @@ All raise ValueError for values that make no sense.
 """
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 
+NANO, DAY = 1e-9, 86_400.0
+"""Seconds that no round falls below or takes: computing with the smallest and largest numbers fails."""
 CostValues = tuple[float, float, int]
 """Seconds at an empty context, seconds per token in it, and the weight in readings, as in `RoundCost`."""
 
@@ -55,7 +57,7 @@ class Learned:
     """Tokens of the last answers."""
 
     def __post_init__(self) -> None:
-        if not all(0 <= seconds < inf for seconds in self.reading.values()):
+        if not all(0 <= seconds < DAY for seconds in self.reading.values()):
             raise ValueError("reading takes no less than no time")
         if not all(map(isfinite, self.budgets)):
             raise ValueError("budgets are finite")
@@ -63,4 +65,4 @@ class Learned:
 
 def _are_sound(cost: CostValues) -> bool:
     seconds, growth, seen = cost
-    return 0 < seconds < inf and 0 <= growth < inf and seen >= 0
+    return NANO < seconds < DAY and 0 <= growth < DAY and seen >= 0

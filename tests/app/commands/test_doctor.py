@@ -11,6 +11,7 @@ import pytest
 
 from app.cli import main
 from models.pairs.pair import PairSpec
+from models.paths import config_file
 
 Found = Callable[[], dict[str, dict[str, Any]]]
 
@@ -55,6 +56,13 @@ def test_a_malformed_address_of_the_hub_is_named(
     hub = found()["Hub"]
     assert hub["value"] == f"HF_ENDPOINT is '{address}', which is no web address"
     assert "Unset HF_ENDPOINT" in hub["fix"]
+
+
+def test_mistakes_of_config_toml_are_named(found: Found) -> None:
+    assert "config.toml" not in found()
+    config_file().parent.mkdir(exist_ok=True)
+    config_file().write_text("marks = 3")
+    assert "marks is 3; it must be true or false" in found()["config.toml"]["value"]
 
 
 def test_a_file_in_the_place_of_our_folder_is_named(

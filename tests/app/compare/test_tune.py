@@ -164,6 +164,32 @@ def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
     assert run.json("tune", *tiny_pair.arguments, code=130)["complete"] is False
 
 
+def test_a_tune_that_is_cut_short_keeps_what_was_known(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    def pressed_once_timed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
+        signal.raise_signal(signal.SIGINT)
+        return timed(calibration, kind, warm)
+
+    run("tune", *tiny_pair.arguments)
+    file = drafting_state.state_file(loaded(tiny_pair))
+    known, timed = file.read_bytes(), Calibration._timed
+    monkeypatch.setattr(Calibration, "_timed", pressed_once_timed)
+    assert "what was known before is kept" in run("tune", *tiny_pair.arguments, code=130).err
+    assert file.read_bytes() == known
+
+
+@pytest.mark.parametrize("absurd", [5e-324, 1e308])
+def test_costs_that_no_machine_has_are_not_restored(tiny_pair: TinyPair, absurd: float, run: Cli) -> None:
+    run("tune", *tiny_pair.arguments)
+    pair = loaded(tiny_pair)
+    file = drafting_state.state_file(pair)
+    kept = json.loads(file.read_text())
+    kept["learned"]["costs"]["plain"][0] = absurd
+    file.write_text(json.dumps(kept))
+    assert not drafting_state.restore(pair)
+
+
 def test_best_lengths_follow_from_costs() -> None:
     costs = Costs(RoundCost(1.0), {"model": {1: RoundCost(1.1), 2: RoundCost(1.2), 4: RoundCost(1.4)}})
     lengths = [best_length(costs, "model", acceptance, 0)[0] for acceptance in (0.05, 0.3, 0.7, 0.95)]
