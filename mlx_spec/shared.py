@@ -6,7 +6,7 @@ are compared between ranks before they are shown.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import mlx.core as mx
@@ -179,5 +179,6 @@ class SharedPolicy(Policy):
 
 
 def _plain(options: Options) -> dict[str, Any]:
-    """As JSON values; `Options` takes them back."""
-    return {**asdict(options), "stop_tokens": sorted(options.stop_tokens)}
+    """As JSON values; `Options` takes them back, so what a program adds to them is left out."""
+    own = {each.name: getattr(options, each.name) for each in fields(Options)}
+    return {**own, "stop_tokens": sorted(options.stop_tokens)}

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -47,8 +48,15 @@ class Moody(Policy):
         return (candidates[place - 1], depth) if place else (NO_CANDIDATE, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Wider(Options):
+    """A program's options: other ranks take the engine's."""
+
+    more: str = ""
+
+
 def options(temperature: float, length: int | None) -> Options:
-    return Options(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length)
+    return Wider(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length)
 
 
 class Left(Exception): ...
