@@ -142,8 +142,9 @@ def open_to_read(path: Path) -> tuple[sqlite3.Connection, os.stat_result | None]
             file = path.stat()
             # Without `immutable` SQLite writes files beside this one even to read it, unless a program that
             # was killed left them; and with it what is in them alone, the latest changes, is not read.
-            log = Path(f"{path.resolve()}-wal")
-            mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+            log, index = (f"{path.resolve()}{end}" for end in ("-wal", "-shm"))
+            are_left = os.access(log, os.R_OK) and os.path.getsize(log) and os.access(index, os.R_OK)
+            mode = "mode=ro" if are_left else "immutable=1"
             name = f"{path.resolve().as_uri()}?{mode}"
         except FileNotFoundError:
             file, name = None, "file::memory:"
