@@ -130,6 +130,7 @@ async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until
         assert copied[1].startswith("So it is:")
         await chat.type("/thoughts")
         await chat.shows("one two three")
+        await chat.until(lambda: "one two three" not in chat.screen, by=("tab", "t", "tab"))
         await chat.ask("hello")
         await chat.press("shift+tab")
         assert chat.app.chat.transcript.selected, "there too a message is chosen"
