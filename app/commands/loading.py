@@ -42,7 +42,7 @@ def tuned_pair(
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
     if options.think != AUTO and options.think not in (known := thinks(pair.tokenizer)):
-        talk(f"--think {options.think} changes nothing: {spec.name} obeys {', '.join(known)}.")
+        talk(f"think {options.think} changes nothing: {spec.name} obeys {', '.join(known)}.")
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return

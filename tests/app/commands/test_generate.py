@@ -18,6 +18,7 @@ from mlx_spec.text import Read
 from models.pairs.catalogue import find
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
+from models.paths import config_file
 from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair, ScriptedRows
 from tests.app.tiny_pair import TinyPair
@@ -106,6 +107,15 @@ def test_a_target_alone_answers_and_a_draft_that_should_fit_it_is_named(
     alone = ["generate", "--target", str(target), "--prompt", "x", "--max-tokens", "4", "--draft-length", "2"]
     hint = "Qwen3-8B-6bit runs without a draft model. --draft mlx-community/Qwen3-0.6B-4bit should fit."
     assert hint in run(*alone).err and hint not in run(*alone, "--draft", "none").err
+
+
+def test_a_think_that_the_model_does_not_obey_is_named_without_a_flag_that_nobody_gave(
+    tiny_pair: TinyPair, run: Cli
+) -> None:
+    config_file().parent.mkdir(parents=True)
+    config_file().write_text('sampling.think = "off"')
+    err = run("generate --prompt hello --max-tokens 1 --no-draft", *tiny_pair.arguments).err
+    assert re.search(r"^think off changes nothing: .* obeys auto\.$", err, re.MULTILINE)
 
 
 def test_ctrl_c_with_json_prints_the_whole_object(monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
