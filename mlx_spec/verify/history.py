@@ -5,7 +5,7 @@ import mlx.core as mx
 from jaxtyping import Float, Int
 
 from mlx_spec.arrays import Tree, entry
-from mlx_spec.types import Options
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 
 
 class History:
@@ -16,7 +16,8 @@ class History:
     ):
         self.sequence = sequence
         self.penalty = options.repetition_penalty
-        self.window = min(options.repetition_context, tokens.shape[1])
+        # Of the last row of a draft too, all tokens before it: a text may fill `tokens`.
+        self.window = min(options.repetition_context, tokens.shape[1] + MAX_DRAFT_LENGTH)
         if self.penalty != 1:
             places = length - self.window + mx.arange(self.window)
             self._before = tokens[sequence, mx.maximum(places, 0)]

@@ -1,5 +1,7 @@
 """Greedy text with any drafting is mlx-lm's own plain text, token for token (float32, stock BLAS)."""
 
+import random
+
 import mlx.core as mx
 import pytest
 
@@ -11,7 +13,7 @@ from mlx_spec.target.model import Model
 from tests.mlx_spec.architectures import ARCHITECTURES, nearly
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.heads import Uneven
-from tests.mlx_spec.tiny_models import engine_of, prompt, reference, text, tiny_llama, tokens
+from tests.mlx_spec.tiny_models import VOCAB, engine_of, prompt, reference, text, tiny_llama, tokens
 
 PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5)}
 """One token; within the sliding windows of 24 and 32, past the narrow one, past both and prefilled."""
@@ -103,3 +105,10 @@ def test_a_policy_may_plan_any_length(length):
     rounds = list(engine.generate(ids, Options(max_tokens=20)))
     assert tokens(rounds) == reference(target, ids, 20)
     assert any(r.drafted for r in rounds) == (length > 0)
+
+
+def test_a_penalty_over_the_whole_text_sees_its_beginning_where_the_text_fills_its_array():
+    engine, draw = engine_of(tiny_llama(3), nearly(tiny_llama, 3, 0.002), context_limit=512), random.Random(1)
+    ids = [draw.randrange(20 * (i > 7), 20 if i < 8 else VOCAB) for i in range(255)]
+    asked = {"max_tokens": 24, "repetition_penalty": 5, "repetition_context": 2**20}
+    assert text(engine, ids, draft_length=15, **asked) == text(engine, ids, draft_length=0, **asked)
