@@ -76,7 +76,7 @@ def dropped(text: str) -> list[str]:
 
 
 def mention(path: str) -> str:
-    return f'@"{path}"' if " " in path else f"@{path}"
+    return f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
 
 
 def unmarked(text: str) -> str:

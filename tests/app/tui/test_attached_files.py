@@ -51,8 +51,11 @@ async def test_a_file_named_with_an_at_goes_to_model_and_drafter_however_fast(op
 
 async def test_dropped_files_get_an_at_and_other_pastes_stay(open_chat: OpenChat, folder: Path) -> None:
     spaced = f"{folder}/sub/my notes.txt"
+    narrow = f"{folder}/at\u00a03.45\u202fPM.txt"  # as macOS names what it makes
+    Path(narrow).touch()
     async with open_chat() as chat:
         for before, pasted, after in (
+            ("", narrow, f'@"{narrow}" '),
             ("", f"{spaced} ".replace("my notes", r"my\ notes"), f'@"{spaced}" '),
             ("of", f"'{spaced}' {folder}/notes.md", f'of @"{spaced}" @{folder}/notes.md '),
             ("@", f"{folder}/notes.md", f"@{folder}/notes.md"),
