@@ -70,7 +70,7 @@ def as_markdown(chat: Chat, messages: Sequence[ChatMessage]) -> str:
 
 def _answer(text: str) -> list[str]:
     """An answer's thought as a quotation, and its text."""
-    thought, answer_at, _ = thought_of(text)
+    thought, answer_at, *_ = thought_of(text)
     quoted = "\n".join(f"> {line}".rstrip() for line in ("*Thought:*", "", *thought.split("\n")))
     return [quoted if thought else "", _closed(text[answer_at:].strip())]
 

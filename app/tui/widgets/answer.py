@@ -126,13 +126,13 @@ class Answer(Message):
 
     def _made_rows(self) -> list[Line]:
         text, width = self._shown, self._width
-        thought, answer_at, finished = thought_of(text)
+        thought, answer_at, finished, thought_at = thought_of(text)
         rows: list[Line] = []
         if thought:
             unfolded = self.unfolded or (self.growing and not finished)
             rows.append((self._thought_line(len(thought.split()), finished, unfolded),))
             if unfolded:
-                self._thought.show(thought, text.index(thought), width)
+                self._thought.show(thought, thought_at, width)
                 rows += (*self._thought.lines, ())
         self._answer.show(text[answer_at:], answer_at, width)
         rows += self._answer.lines

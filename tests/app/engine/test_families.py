@@ -291,7 +291,8 @@ def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
     for event in (event for event in events if isinstance(event, TextAdded)):
         shown += event.text
         assert shown[thought_of(shown).answer_at :] in ("", "H", "Hi")
-    thought, at, finished = thought_of(shown)
+    thought, at, finished, thought_at = thought_of(shown)
+    assert shown[thought_at:].startswith(thought)
     assert (ended.text, thought, shown[at:], finished) == (shown, "hm", "Hi", True)
     ids(tokenizer, USER, {"role": "assistant", "content": shown}, USER)
     list(session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=500), begun=shown[:-1])))

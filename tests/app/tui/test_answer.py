@@ -147,6 +147,18 @@ async def test_marks_are_drawn_over_the_same_lines_and_follow_the_tokens() -> No
         await until(lambda: underlined(drawn(answer)) == ["one", "tw", "ur"])
 
 
+@pytest.mark.parametrize(
+    ("begun", "said"), [("<think>", "think"), ("<|channel|>analysis<|message|>", "analysis")]
+)
+async def test_a_thought_that_is_a_part_of_its_own_tag_is_marked_where_it_is(begun: str, said: str) -> None:
+    app = Growing()
+    async with app.run_test(size=(60, 20)):
+        answer = app.query_one(Answer)
+        answer.add([Piece(begun, "plain"), Piece(said, "accepted")])
+        await until(lambda: underlined(drawn(answer)) == [said])
+        assert answer.get_selection(Selection(Offset(0, 1), Offset(3, 1))) == (said[:3], "\n")
+
+
 async def test_a_visible_character_of_several_tokens_is_drawn_whole() -> None:
     app = Growing()
     async with app.run_test(size=(60, 20)):
