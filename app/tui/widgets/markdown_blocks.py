@@ -10,6 +10,7 @@ from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len, set_cell_size
 
 from app.engine.thinking import answer_of
+from app.shell.printable import printable
 from app.tui.widgets.coloured_code import Coloured, ColouredCode
 from app.tui.widgets.wrapping import Line, Run, Styles, cells, exact, text_of, wrapped
 
@@ -195,7 +196,8 @@ class Page:
         at = self._find(written)
         if text == written and self._source.startswith(text, at):
             return _with_tabs(text, styles, self._begin + at)
-        return [Run(text, styles, self._begin + at, self._at - at)]
+        # As an entity, or in a link's address, a control character was spelled in harmless ones.
+        return [Run(printable(text).replace("\t", _TAB), styles, self._begin + at, self._at - at)]
 
     def _find(self, written: str) -> int:
         """Offset of a text in the source; of what follows it if the source spells it differently."""

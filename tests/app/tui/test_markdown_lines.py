@@ -193,6 +193,20 @@ def test_tags_and_markup_are_text(text: str) -> None:
     assert shown(text) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "drawn_as"),
+    [
+        ("a&#13;b&#x202e;c&Tab;d", "a␍b\\u202ec    d"),
+        ("`a\tb\nc`", "a    b c"),
+        ("<ab:%1b%5d0;owned%07>", "ab:␛]0;owned␇ (ab:%1b%5d0;owned%07)"),
+    ],
+)
+def test_control_characters_that_are_spelled_as_entities_or_in_addresses_are_signs(
+    text: str, drawn_as: str
+) -> None:
+    assert shown(text) == drawn_as
+
+
 def test_line_breaks_stay_and_a_link_and_a_picture_name_their_targets() -> None:
     assert shown("one\ntwo  \nthree\\\nfour") == "one\ntwo\nthree\nfour"
     assert shown("[here](https://example.org/x)") == "here (https://example.org/x)"
