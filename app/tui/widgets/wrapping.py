@@ -1,9 +1,9 @@
 """Wraps text into lines of a width in cells; no grapheme is cut in two."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len, split_graphemes
@@ -64,12 +64,17 @@ def cells(line: Iterable[Run]) -> int:
 def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
     """Lines at most `width` cells wide, not counting blanks at a line's end."""
     text = text_of(runs)
+    begins = [0, *accumulate(len(run.text) for run in runs)]
     lines: list[Line] = []
     start = 0
     for paragraph in text.split("\n"):
         for length in line_lengths(paragraph, max(1, width)):
-            lines.append(_part(runs, start, start + length))
-            start += length
+            end = start + length
+            first = bisect_right(begins, start) - 1
+            lines.append(
+                _part(runs[first : bisect_left(begins, end)], start - begins[first], end - begins[first])
+            )
+            start = end
         start += 1
     return lines
 
@@ -81,8 +86,6 @@ def _part(runs: Sequence[Run], start: int, end: int) -> Line:
         if start < length and end > 0:
             out.append(run if start <= 0 and end >= length else run.cut(max(0, start), min(end, length)))
         start, end = start - length, end - length
-        if end <= 0:
-            break
     return tuple(out)
 
 
