@@ -42,6 +42,7 @@ _NARROW = 12
 """Up to this width in columns nothing is indented."""
 
 
+@lru_cache(8)  # the key line asks three times whenever another message is chosen
 def code_blocks(text: str) -> list[str]:
     """The code of an answer, without that of its thought if it has more than a thought."""
     return [token.content for token in PARSER.parse(answer_of(text)) if token.type in ("fence", "code_block")]

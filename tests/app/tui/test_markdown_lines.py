@@ -220,6 +220,10 @@ def test_code_blocks_are_found_with_their_text() -> None:
     assert code_blocks(thought) == ["no, that is"]
 
 
+def test_the_code_blocks_of_an_answer_are_looked_for_once_while_its_keys_are_shown() -> None:
+    assert code_blocks(TEXT) is code_blocks(TEXT)
+
+
 def test_code_keeps_its_colours_while_it_grows() -> None:
     code = ["def f():", "    '''Text", "    over # lines'''", "    return 1", ""] * STEP
     code[5 * STEP // 2 : 5 * STEP // 2] = ["'''", *("def inside(a text): pass",) * 3 * STEP, "'''"]
