@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from filecmp import cmp
 from os.path import commonprefix
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from models.errors import BadChoice, BrokenFiles, ModelsError, reason_of
@@ -63,9 +64,9 @@ def read_tokenizer(folder: Path) -> Any:
 
 def tokenizer_trouble(folder: Path, error: Exception) -> ModelsError:
     """A tokenizer's error as a message for the user: transformers does not wrap its parsers' errors."""
-    from huggingface_hub.errors import StrictDataclassError  # of config.json, which transformers reads too
-
-    what = "config.json" if isinstance(error, StrictDataclassError) else "The tokenizer"
+    files = [Path(frame.filename).name for frame in extract_tb(error.__traceback__)]
+    in_config = any(name.startswith("configuration_") for name in files)  # transformers reads config.json too
+    what = "config.json" if in_config else "The tokenizer"
     if "trust_remote_code" in str(error):
         return BadChoice(
             f"The tokenizer in {folder} needs its own Python code; "

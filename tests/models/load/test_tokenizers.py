@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import BadChoice
+from models.errors import BadChoice, BrokenFiles
 from models.load.engine import load
 from models.load.tokenizers import check_folders, differences, read_tokenizer, same_files
 from models.pairs.resolve import resolve
@@ -124,3 +124,15 @@ def test_a_chat_template_in_the_older_file_of_its_own_is_read_unless_there_is_a_
     newer.unlink()
     edit(folder / "tokenizer_config.json", chat_template="own")
     assert templates() == (True, "own", "own")
+
+
+def test_what_transformers_cannot_take_in_config_json_is_not_blamed_on_the_tokenizer(target: Path) -> None:
+    edit(target / "config.json", model_type="exaone4", sliding_window=8, sliding_window_pattern="LLLG")
+
+    with pytest.raises(BrokenFiles, match=r"^config\.json in .*target cannot be read .unsupported operand"):
+        read_tokenizer(target)
+
+    (target / "config.json").unlink()
+    (target / "tokenizer.json").write_text("{}")
+    with pytest.raises(BrokenFiles, match="^The tokenizer in .*target cannot be read"):
+        read_tokenizer(target)
