@@ -21,11 +21,7 @@ PROMPTS = {1: prompt(1, 1), 7: prompt(7, 4), 30: prompt(30, 3), 70: prompt(70, 5
 
 @pytest.mark.parametrize(
     ("name", "length"),
-    grid(
-        ARCHITECTURES,
-        PROMPTS,
-        usual=list(zip(ARCHITECTURES, (1, 70, 7, 30, 7), strict=True)),
-    ),
+    grid(ARCHITECTURES, PROMPTS, usual=list(zip(ARCHITECTURES, (1, 70, 7, 30, 7), strict=True))),
 )
 def test_greedy_text_is_that_of_mlx_lm(name, length):
     ids = PROMPTS[length]

@@ -26,15 +26,7 @@ from mlx_spec.text import Text
 from tests.mlx_spec.architectures import ARCHITECTURES, nearly, quantizable
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.tiny_models import (
-    engine_of,
-    one_layer,
-    prompt,
-    settled,
-    text,
-    tiny_llama,
-    tokens,
-)
+from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, settled, text, tiny_llama, tokens
 
 SHARED = prompt(70, 5)
 """Prefix of most prompts."""

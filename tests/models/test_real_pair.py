@@ -51,8 +51,7 @@ def pair(tmp_path_factory):
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize(
-    "question",
-    ["What is the capital of France?", "Write the numbers from 1 to 20, then again."],
+    "question", ["What is the capital of France?", "Write the numbers from 1 to 20, then again."]
 )
 def test_every_drafter_gives_the_plain_text(pair, question, temperature):
     messages = [{"role": "user", "content": question}]

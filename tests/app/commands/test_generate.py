@@ -87,12 +87,7 @@ def test_what_does_not_fit_the_pair_is_refused_before_anything_is_printed(
 
 @pytest.mark.parametrize(("command", "given"), [("generate", "--prompt-file"), ("complete", "--file")])
 def test_a_prompt_longer_than_the_context_is_refused_before_the_machine_is_measured(
-    command: str,
-    given: str,
-    tiny_pair: TinyPair,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Cli,
+    command: str, given: str, tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
     (file := tmp_path / "long.txt").write_text("word " * 2000)
     monkeypatch.setattr(loading, "measured", lambda pair: pytest.fail("it was measured"))

@@ -64,9 +64,7 @@ def test_other_answers_go_on_and_a_cancel_is_seen_while_a_long_text_is_tokenized
     assert isinstance(ended, TurnEnded) and ended.text == "ok"
 
 
-def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(
-    tokenizer: HeldTokenizer,
-) -> None:
+def test_short_texts_are_tokenized_before_long_ones_that_came_earlier(tokenizer: HeldTokenizer) -> None:
     """Texts of megabytes take ten seconds each."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     said = [("x" * letters) for letters in (1, 1000, 100, 10)]
@@ -96,9 +94,7 @@ def test_rounds_do_not_wait_for_texts_that_wait_to_be_tokenized(
     assert all(isinstance([*answer][-1], TurnEnded) for answer in (first, second))
 
 
-def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(
-    tokenizer: HeldTokenizer,
-) -> None:
+def test_what_was_cancelled_is_forgotten_while_another_text_is_tokenized(tokenizer: HeldTokenizer) -> None:
     """A client may send megabytes and leave, again and again."""
     session, _ = scripted_session("ok", tokenizer=tokenizer)
     first = session.answer(Answer(0, USER, AnswerOptions(), counts=True))

@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 from app.engine.chat_prompt import FillIn
-from app.engine.events import (
-    Piece,
-    PrefillProgressed,
-    PromptCounted,
-    TurnEnded,
-    TurnsDropped,
-)
+from app.engine.events import Piece, PrefillProgressed, PromptCounted, TurnEnded, TurnsDropped
 from app.engine.protocol import Answer
 from app.engine.session import Message
 from app.settings.options import AnswerOptions

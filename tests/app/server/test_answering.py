@@ -6,15 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.engine.events import (
-    Piece,
-    PrefillProgressed,
-    ScoredToken,
-    TextAdded,
-    ToolCall,
-    TurnEnded,
-    TurnEvent,
-)
+from app.engine.events import Piece, PrefillProgressed, ScoredToken, TextAdded, ToolCall, TurnEnded, TurnEvent
 from app.engine.protocol import Answer, Answered
 from app.engine.server_client import LINE
 from app.server.answering import KEEP_ALIVE, Writer, _frames
@@ -54,11 +46,7 @@ HIDDEN = replace(NO_TEXT, pieces=(Piece("hm", "plain", thought=True),))
 
 @pytest.mark.parametrize(
     ("silent", "writer"),
-    [
-        (PrefillProgressed(1, 9), CHAT),
-        (NO_TEXT, CHAT),
-        (HIDDEN, MessagesWriter("m", shows_thought=False)),
-    ],
+    [(PrefillProgressed(1, 9), CHAT), (NO_TEXT, CHAT), (HIDDEN, MessagesWriter("m", shows_thought=False))],
 )
 def test_a_stream_whose_events_bring_no_text_is_kept_alive(
     silent: TurnEvent, writer: Writer, monkeypatch: pytest.MonkeyPatch

@@ -28,11 +28,7 @@ FLOOR = (0.6, 0.6, 0.4)
 
 @pytest.mark.parametrize(
     ("name", "length"),
-    grid(
-        LEARNT,
-        (1, 3, 7),
-        usual=[*((name, 3) for name in FAMILIES), ("medusa", 7), ("pard", 7)],
-    ),
+    grid(LEARNT, (1, 3, 7), usual=[*((name, 3) for name in FAMILIES), ("medusa", 7), ("pard", 7)]),
 )
 def test_its_drafts_are_those_of_its_equations_after_any_acceptance_and_the_text_is_the_plain_one(
     name, length

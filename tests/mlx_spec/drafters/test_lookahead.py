@@ -24,8 +24,7 @@ def repeating():
 
 
 @pytest.mark.parametrize(
-    ("size", "temperature"),
-    grid(SIZES, (0.0, 0.8), usual=[(SIZES[0], 0.0), (SIZES[1], 0.8)]),
+    ("size", "temperature"), grid(SIZES, (0.0, 0.8), usual=[(SIZES[0], 0.0), (SIZES[1], 0.8)])
 )
 def test_text_is_the_plain_one_at_every_depth_and_guesses_are_accepted(size, temperature):
     target, accepted = repeating(), 0

@@ -17,10 +17,7 @@ NOTHING = Output(mx.zeros((1, 0, 0)))
 """Of a pass over a prompt."""
 
 
-@pytest.mark.parametrize(
-    ("length", "temperature"),
-    grid((1, 3, 7), (0.0, 0.3), usual=[(3, 0.0), (7, 0.3)]),
-)
+@pytest.mark.parametrize(("length", "temperature"), grid((1, 3, 7), (0.0, 0.3), usual=[(3, 0.0), (7, 0.3)]))
 def test_text_is_the_plain_one_and_repeated_tokens_are_drafted(temperature, length):
     target = settled(tiny_llama(0), 0, spread=0.7)
     engine = Engine(target, [RecyclingDrafter()], context_limit=400)

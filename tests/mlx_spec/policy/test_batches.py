@@ -55,12 +55,7 @@ def of_one(curve: str, model: int = 15, lookup: int = 31) -> Costs:
 
 
 def written(
-    curve: str,
-    texts: int,
-    answers: list[list[float]],
-    planner: Controller | None,
-    seed: int,
-    prompt: int = 0,
+    curve: str, texts: int, answers: list[list[float]], planner: Controller | None, seed: int, prompt: int = 0
 ) -> float:
     """Time until all answers are written, at most `texts` at once, given the acceptance rate of each token.
 

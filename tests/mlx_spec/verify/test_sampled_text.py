@@ -172,11 +172,7 @@ def deviation(
         ("model", "lookup", "branching"),
         (1, 16),
         # Token and block take a tree where it has the target's own samples.
-        usual=[
-            ("token", "model", 16),
-            ("block", "lookup", 16),
-            ("block", "branching", 16),
-        ],
+        usual=[("token", "model", 16), ("block", "lookup", 16), ("block", "branching", 16)],
     ),
 )
 def test_the_loop_emits_the_joint_distribution_of_three_tokens(rule, drafter, at_once):
@@ -217,11 +213,7 @@ def test_mutant_loop_that_verifies_a_draft_that_is_no_number_is_caught(monkeypat
 
 @pytest.mark.parametrize(
     ("value", "broken"),
-    grid(
-        (mx.nan, mx.inf, -mx.inf),
-        ("draft", "target"),
-        usual=[(mx.nan, "draft"), (-mx.inf, "target")],
-    ),
+    grid((mx.nan, mx.inf, -mx.inf), ("draft", "target"), usual=[(mx.nan, "draft"), (-mx.inf, "target")]),
 )
 def test_ids_stay_in_the_vocabulary_where_weights_are_no_numbers(value, broken):
     """A broken draft changes no text; a broken target's text is that of plain decoding.

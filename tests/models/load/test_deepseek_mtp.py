@@ -67,8 +67,7 @@ def named(head: MtpHead) -> dict[str, mx.array]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "packaging", "close"),
-    [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), (FLASH, deepseek, 1e-6)],
+    ("kind", "packaging", "close"), [(KIND, deepseek, 1e-6), (KIND, eight_bits, 0.2), (FLASH, deepseek, 1e-6)]
 )
 def test_the_layer_is_read_tensor_for_tensor(kind: str, packaging: Any, close: float, tmp_path: Path) -> None:
     model = target(kind)

@@ -106,11 +106,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
         {"window": WINDOW, "causal": False},
     ),
     "speculators, dspark": (speculators("dspark", True), replace(FEW, markov_rank=8, from_anchor=True), {}),
-    "speculators, dspark after the anchor": (
-        speculators("dspark", False),
-        replace(SHAPE, markov_rank=8),
-        {},
-    ),
+    "speculators, dspark after the anchor": (speculators("dspark", False), replace(SHAPE, markov_rank=8), {}),
     "speculators, dspark of as many drafts as rows": (
         speculators_before_anchors(proposing(BLOCK)),
         DSPARK,

@@ -63,10 +63,7 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
 )
 @pytest.mark.usefixtures("quick_tokenizers")
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
-    hub: HubServer,
-    target: dict[str, bytes | None],
-    draft: dict[str, bytes | None],
-    message: str,
+    hub: HubServer, target: dict[str, bytes | None], draft: dict[str, bytes | None], message: str
 ) -> None:
     for repo, changes in (("org/target", target), ("org/draft", draft)):
         files = hub.models[repo].files | changes

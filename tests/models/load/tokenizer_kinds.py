@@ -4,15 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tokenizers import (
-    AddedToken,
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    trainers,
-)
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from tests.models.tiny_models import TEXT, make_tokenizer
 

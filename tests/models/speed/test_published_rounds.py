@@ -9,19 +9,8 @@ from benchmarks.known_models import known_model
 from models.load.drafters import LOADERS
 from models.pairs.published import Layout, Published, Round, all_published
 from models.speed.chips import find_chip
-from models.speed.published_rounds import (
-    best,
-    parameters,
-    predicted,
-    round_seconds,
-    tokens,
-    weight_bytes,
-)
-from models.speed.roofline import (
-    ROUND_SECONDS,
-    expected_tokens,
-    pass_seconds,
-)
+from models.speed.published_rounds import best, parameters, predicted, round_seconds, tokens, weight_bytes
+from models.speed.roofline import ROUND_SECONDS, expected_tokens, pass_seconds
 
 LAYOUT = Layout(hidden=8, intermediate=16, heads=2, kv_heads=1, head_dim=4, vocab=100)
 KNOWN = Round("prose", "a table", 0.0, drafted=3, tokens=2.5)
