@@ -5,15 +5,11 @@ They take seconds to import: tests do it, as not every one of pytest's workers r
 
 import asyncio
 import json
-import shutil
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.app.server.running_server import CHAT, RunningServer, chat_body
+from tests.app.server.running_server import RunningServer
 from tests.on_ranks import ROOT
 
 if TYPE_CHECKING:
@@ -101,26 +97,6 @@ def test_answers_have_each_field_that_the_clients_models_require(tiny_server: Ru
         kind.model_validate(tiny_server.ask("/v1/models/target").json)
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_curl_gets_the_text_whole_and_streamed(tiny_server: RunningServer) -> None:
-    def curl(**more: Any) -> str:
-        body = json.dumps(chat_body("hello there", max_tokens=12, **SAMPLED, **more))
-        command = [
-            "curl",
-            "-sN",
-            f"{tiny_server.url}/chat/completions",
-            "-H",
-            "Content-Type: application/json",
-        ]
-        return subprocess.run([*command, "-d", body], capture_output=True, check=True, text=True).stdout
-
-    whole = json.loads(curl())["choices"][0]["message"]["content"]
-    *frames, done, _ = curl(stream=True).split("\n\n")
-    deltas = [json.loads(frame.removeprefix("data: "))["choices"][0]["delta"] for frame in frames]
-    assert "".join(delta.get("content", "") for delta in deltas) == whole and done == "data: [DONE]"
-    assert whole == tiny_server.text("hello there", max_tokens=12, **SAMPLED)
-
-
 def test_openais_client_raises_what_it_raises_for_openai(scripted_server: RunningServer) -> None:
     import openai
 
@@ -133,33 +109,6 @@ def test_openais_client_raises_what_it_raises_for_openai(scripted_server: Runnin
         crash: Any = [{"role": "user", "content": "crash"}]
         with pytest.raises(openai.APIError, match="SIGKILL"):
             list(client.chat.completions.create(model="scripted", messages=crash, stream=True))
-
-
-def test_openais_client_waits_out_a_full_line(
-    scripted_server: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import openai
-
-    waits: list[float] = []
-    with openai_client(scripted_server, max_retries=1) as client, ThreadPoolExecutor(4) as pool:
-        with ExitStack() as slow:
-            slow.enter_context(scripted_server.asking(CHAT, chat_body("slow", stream=True)))
-            scripted_server.wait_for("num_requests_running", 1)
-            for _ in range(4):
-                pool.submit(scripted_server.chat, "hello")
-            scripted_server.wait_for("num_requests_waiting", 4)
-            with pytest.raises(openai.RateLimitError):
-                client.with_options(max_retries=0).chat.completions.create(model="scripted", messages=SAID)
-
-            def wait(seconds: float) -> None:
-                monkeypatch.undo()
-                waits.append(seconds)
-                slow.close()
-                scripted_server.wait_for("num_requests_waiting", 0)
-
-            monkeypatch.setattr("time.sleep", wait)
-            answer = client.chat.completions.create(model="scripted", messages=SAID)
-    assert len(waits) == 1 and waits[0] >= 5 and answer.choices[0].message.content
 
 
 async def test_an_editor_that_cancels_half_of_its_requests_gets_the_other_half(

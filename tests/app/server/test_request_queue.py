@@ -58,7 +58,7 @@ def test_a_full_line_says_when_to_ask_again(scripted_server: RunningServer) -> N
             for stream in (False, True):
                 refused = scripted_server.chat("hello", stream=stream)
                 assert refused.status == 429 and refused.error["type"] == "rate_limit_error"
-                assert int(refused.headers["retry-after"]) > 0
+                assert int(refused.headers["retry-after"]) >= 5
     assert [each.result().status for each in waiting] == [200] * 4
 
 
@@ -102,12 +102,6 @@ def test_an_engine_that_dies_is_said_and_started_again(scripted_server: RunningS
     *_, last = streamed.events
     assert last["error"]["type"] == "server_error"
     assert scripted_server.chat("hello").status == 200
-
-
-def test_those_who_wait_are_answered_by_the_engine_started_again(scripted_server: RunningServer) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(scripted_server.chat, said).result for said in ("crash", "hello", "hello")]
-    assert sorted(result().status for result in asked) == [200, 200, 503]
 
 
 async def test_a_request_is_told_that_no_engine_can_be_started() -> None:
