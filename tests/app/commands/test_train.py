@@ -162,14 +162,10 @@ def test_a_dry_run_counts_nothing_that_an_earlier_run_did(
         ("{target} --kind layer_skip --bits 8", "layer_skip has no use for --bits; it is for eagle"),
         ("{target} --kind layer_skip --tokens 2000", "--kind layer_skip has no use for --tokens"),
         ("{target} --kind characters --from x", "--kind characters has no use for --from"),
-        (
-            "{target} --kind characters --layers 999999",
-            "--layers 999999 and --width 256 make a model of more",
-        ),
-        (
-            "{target} --kind characters --width 64000",
-            "--layers 4 and --width 64000 make a model of more than",
-        ),
+        ("{target} --kind characters --layers 999999",
+         "--layers 999999 and --width 256 make a model of more"),
+        ("{target} --kind characters --width 64000",
+         "--layers 4 and --width 64000 make a model of more than"),
         ("{target} --kind characters --width 96", "--width is 96; its attention heads are 64 wide"),
         ("{target} --kind model --from x --width 64", "--from names a model, which has its layers and width"),
         ("{target} --kind model --from {target}", "is no smaller than the target"),
@@ -182,7 +178,7 @@ def test_a_dry_run_counts_nothing_that_an_earlier_run_did(
         ("{target} --from-chats", "no answer is saved yet"),
         ("{target} --texts {empty}", "empty.txt holds no text. Name a UTF-8 text, or a folder of them."),
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_refused_by_name(
     arguments: str, wanted: str, tiny_pair: TinyPair, run: Cli, tmp_path: Path
 ) -> None:

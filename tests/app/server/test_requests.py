@@ -202,22 +202,18 @@ async def test_arguments_of_too_many_small_values_in_all_calls_are_refused(calls
         ({"prompt": [[7, False]]}, "prompt[0][1]: Input should be a valid integer, not false."),
         ({"prompt": ["a", 1]}, "prompt[1]: Input should be a valid string, not 1."),
         ({"prompt": ["a", [1]]}, "prompt[1]: Input should be a valid string."),
-        (
-            {"prompt": "x", "draft": {"length": True}},
-            "draft.length: Input should be a valid integer, not true.",
-        ),
+        ({"prompt": "x", "draft": {"length": True}},
+         "draft.length: Input should be a valid integer, not true."),
         ({"prompt": "x", "draft": {"length": "long"}}, "draft.length: Input should be 'auto', not \"long\"."),
         ({"prompt": "x", "max_tokens": 0}, "max_tokens: Input should be greater than or equal to 1, not 0."),
         ({"prompt": "x", "top_p": "hot"}, 'top_p: Input should be a valid number, not "hot".'),
         ({"prompt": "x", "top_p": "x" * 99}, "top_p: Input should be a valid number."),
         ({"prompt": "x", "echo": True}, "echo: true is not supported here. Leave it out."),
-        (
-            {"prompt": "x", "logit_bias": {"5": 1}},
-            "logit_bias: this value is not supported here. Leave it out.",
-        ),
+        ({"prompt": "x", "logit_bias": {"5": 1}},
+         "logit_bias: this value is not supported here. Leave it out."),
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_a_refused_value_is_in_the_message_as_the_client_wrote_it(fields: Any, wanted: str) -> None:
     with pytest.raises(Problem) as refused:
         await read(json.dumps(fields).encode(), CompletionRequest)

@@ -157,20 +157,16 @@ WIDE = replace(SHAPE, args=replace(SHAPE.args, hidden_size=48))
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: EagleHead(replace(head_for(target()).shape, target_hidden=48), target()),
-            "48 numbers.*and 32",
-        ),
+        (lambda: EagleHead(replace(head_for(target()).shape, target_hidden=48), target()),
+         "48 numbers.*and 32"),
         (lambda: DFlashHead(WIDE, target()), "120 tokens and 48 numbers.*has 120 and 32"),
         (lambda: DFlashHead(replace(SHAPE, mask=VOCAB), target()), "mask is token 120.*target has 120"),
-        (
-            lambda: MedusaHead(MedusaShape(4, 1, 48, 120, KNOWN), target()),
-            "120 tokens and 48.*has 120 and 32",
-        ),
+        (lambda: MedusaHead(MedusaShape(4, 1, 48, 120, KNOWN), target()),
+         "120 tokens and 48.*has 120 and 32"),
         (lambda: MedusaHead(MedusaShape(4, 1, 32, 99, KNOWN), target()), "99 tokens and 32.*has 120 and 32"),
         (lambda: PardDrafter(tiny_llama(7, layers=1), VOCAB), "mask is token 120, and it has 120 tokens"),
     ],
-)
+)  # fmt: skip
 def test_a_head_for_another_target_is_refused_by_its_sizes(make, message):
     with pytest.raises(UnsupportedModel, match=message):
         make()

@@ -176,19 +176,15 @@ def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (
-            OSError(ENOSPC, "No space left on device"),
-            "^The disk of .*hub is full. Free space, or set HF_HOME",
-        ),
-        (
-            PermissionError(13, "Permission denied", "/x"),
-            r"^/x cannot be read or written \(Permission denied\)",
-        ),
+        (OSError(ENOSPC, "No space left on device"),
+         "^The disk of .*hub is full. Free space, or set HF_HOME"),
+        (PermissionError(13, "Permission denied", "/x"),
+         r"^/x cannot be read or written \(Permission denied\)"),
         (ProxyError("407 Proxy Authentication Required"), "^The proxy to .* refuses: 407 Proxy Auth"),
         (ReadTimeout("slow"), "did not answer in time. Pull again: what came is kept"),
         (ArithmeticError("odd"), "^Downloading org/target failed: ArithmeticError: odd"),
     ],
-)
+)  # fmt: skip
 def test_an_error_while_downloading_is_told(
     home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:

@@ -197,11 +197,8 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
 @pytest.mark.parametrize(
     ("config", "error", "message"),
     [
-        (
-            z_lab(dflash_config={"mask_token_id": 120, "target_layer_ids": [0, 1, 2]}),
-            UnsupportedModel,
-            "token 120",
-        ),
+        (z_lab(dflash_config={"mask_token_id": 120, "target_layer_ids": [0, 1, 2]}), UnsupportedModel,
+         "token 120"),
         (z_lab(dflash_config={"target_layer_ids": [0, 1, 2]}), BrokenFiles, "names no 'mask_token_id'"),
         (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, 1]}), BrokenFiles, "fc.weight"),
         (z_lab(dflash_config={"mask_token_id": 1, "target_layer_ids": [0, "a"]}), BrokenFiles, "'a'"),
@@ -220,7 +217,7 @@ def test_the_text_is_that_of_plain_decoding(tmp_path, case, temperature):
         (spec_forge(), BrokenFiles, "markov_head.markov_w1.weight"),
         (deep_spec(markov_head_type="gated"), UnsupportedModel, "markov_head of the type gated"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_read_is_refused_by_name(tmp_path, config, error, message):
     shape = DSPARK if "markov_rank" in config else SHAPE
     folder = publish(tmp_path / "head", random_head(shape), config)

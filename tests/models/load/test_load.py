@@ -59,17 +59,13 @@ def test_rope_settings_as_transformers_5_writes_them_give_the_logits_of_the_olde
     [
         ({}, {}),
         ({"rope_theta": 7.0, "rope_parameters": {"rope_theta": 8.0}}, {}),
-        (
-            {"text_config": {"a": 1, "rope_parameters": {"rope_theta": 8.0, "rope_type": "default"}}},
-            {"text_config": {"a": 1, "rope_parameters": ..., "rope_theta": 8.0}},
-        ),
-        (
-            {"model_type": "gemma3_text", "rope_parameters": {"full_attention": SCALING}},
-            {"rope_scaling": {**SCALING, "type": "linear"}},
-        ),
+        ({"text_config": {"a": 1, "rope_parameters": {"rope_theta": 8.0, "rope_type": "default"}}},
+         {"text_config": {"a": 1, "rope_parameters": ..., "rope_theta": 8.0}}),
+        ({"model_type": "gemma3_text", "rope_parameters": {"full_attention": SCALING}},
+         {"rope_scaling": {**SCALING, "type": "linear"}}),
         ({"model_type": "gemma4_text", "rope_parameters": {"full_attention": SCALING}}, {}),
     ],
-)
+)  # fmt: skip
 def test_older_rope_settings(config, older):
     found = rope_settings(config)
     if "text_config" in found:
@@ -217,15 +213,12 @@ def test_weights_that_cannot_be_calculated_with_are_named(
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (
-            RuntimeError("[malloc] Unable to allocate 9 bytes."),
-            MachineTrouble,
-            "do not fit into memory. Choose",
-        ),
+        (RuntimeError("[malloc] Unable to allocate 9 bytes."), MachineTrouble,
+         "do not fit into memory. Choose"),
         (RuntimeError("odd"), BrokenFiles, "The weights in it cannot be used here: odd"),
         (RecursionError("deep"), BadChoice, "mlx-lm cannot load the model in it: RecursionError: "),
     ],
-)
+)  # fmt: skip
 def test_other_errors_of_loading_say_what_to_do(error: Exception, kind: type, message: str) -> None:
     found = checkpoint.trouble(Path("it"), error)
     assert type(found) is kind and message in str(found)

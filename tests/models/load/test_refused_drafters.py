@@ -59,18 +59,10 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
     ("head", tensors(lambda t: t.pop("d2t")), BrokenFiles, "names no 'd2t'"),
     ("head", tensors(lambda t: t.update(more=mx.zeros(3))), BrokenFiles, "1 parameters not in model"),
     ("head", tensors(lambda t: t.update({"fc.weight": mx.zeros((4, 4))})), BrokenFiles, "fc.weight"),
-    (
-        "head",
-        tensors(lambda t: t.update({"midlayer.mlp.up_proj.bias": mx.zeros(3)})),
-        BrokenFiles,
-        "midlayer.mlp.up_proj.bias",
-    ),
-    (
-        "head",
-        tensors(lambda t: t.update(d2t=t["d2t"] + 300)),
-        BrokenFiles,
-        "token 384, and the target has 384",
-    ),
+    ("head", tensors(lambda t: t.update({"midlayer.mlp.up_proj.bias": mx.zeros(3)})), BrokenFiles,
+     "midlayer.mlp.up_proj.bias"),
+    ("head", tensors(lambda t: t.update(d2t=t["d2t"] + 300)), BrokenFiles,
+     "token 384, and the target has 384"),
     ("head", tensors(lambda t: t.update(d2t=t["d2t"] - 1)), BrokenFiles, "token -1"),
     *(
         (
@@ -100,17 +92,13 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
     ("few", config(layers=[[0]]), BrokenFiles, NO_LAYERS),
     ("few", config(layers="0"), BadChoice, "tells no kind of drafter"),
     *(("few", config(acceptance=odd), BrokenFiles, NO_LAYERS) for odd in ([-0.5], [1.5], [], 0.5, "high")),
-    (
-        "draft",
-        tensors(lambda t: t.pop("model.norm.weight")),
-        BrokenFiles,
-        "do not belong to its config.json: Missing 1 parameters",
-    ),
+    ("draft", tensors(lambda t: t.pop("model.norm.weight")), BrokenFiles,
+     "do not belong to its config.json: Missing 1 parameters"),
     ("draft", config(num_hidden_layers=200), BrokenFiles, "names 200 layers, and its weights are 11 tensors"),
     ("draft", cut, BrokenFiles, "is damaged: it has"),
     ("draft", config(model_type="telepathy"), BadChoice, "telepathy"),
     ("draft", of_another_size, BrokenFiles, "do not belong to its config.json"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("which", "damage", "error", "message"), CASES, ids=[case[-1] for case in CASES])

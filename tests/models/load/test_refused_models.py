@@ -21,46 +21,28 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
     ("target", "draft", "message"),
     [
         ({}, {"tokenizer.json": None}, "org/draft holds no tokenizer.json"),
-        (
-            {},
-            {"tokenizer.json": None, "config.json": b'{"model_type": "mlp_speculator"}'},
-            r"org/draft .* its config.json \(mlp_speculator\) tells no kind of drafter that needs none",
-        ),
+        ({}, {"tokenizer.json": None, "config.json": b'{"model_type": "mlp_speculator"}'},
+         r"org/draft .* its config.json \(mlp_speculator\) tells no kind of drafter that needs none"),
         ({}, {"config.json": HYDRA}, "org/draft holds a drafter of the family hydra, which cannot be loaded"),
-        (
-            {"tokenizer.json": b"{}"},
-            {"tokenizer.json": b"{}"},
-            r"cannot be used: The tokenizer in .*target.* cannot be read .*\. Choose others\.$",
-        ),
+        ({"tokenizer.json": b"{}"}, {"tokenizer.json": b"{}"},
+         r"cannot be used: The tokenizer in .*target.* cannot be read .*\. Choose others\.$"),
         ({}, {"tokenizer.json": b"{}"}, r"The tokenizer in .*draft.* cannot be read .* Choose others"),
         ({"config.json": b"[]"}, {}, r"config.json in .*target.* .it holds no JSON object.* Choose others"),
-        (
-            {},
-            {INDEX: b'{"weight_map": {"a": "model-2.safetensors"}}'},
-            "org--draft/.* is not whole: .* first model-2.safetensors. Choose others",
-        ),
-        (
-            {"model.safetensors": None, "model.Q4.gguf": b"weights"},
-            {},
-            r"\(it has model\.Q4\.gguf\).* or download model\.Q4\.gguf yourself and name the file",
-        ),
-        (
-            {"model.safetensors": b""},
-            {},
-            r"^org/target holds no model\*\.safetensors; only safetensors weights",
-        ),
-        (
-            {"model.safetensors": None, "adapter_config.json": b"{}", "adapter_model.safetensors": b"a"},
-            {},
-            "^org/target is an adapter, no whole model. Choose a model with it merged in",
-        ),
+        ({}, {INDEX: b'{"weight_map": {"a": "model-2.safetensors"}}'},
+         "org--draft/.* is not whole: .* first model-2.safetensors. Choose others"),
+        ({"model.safetensors": None, "model.Q4.gguf": b"weights"}, {},
+         r"\(it has model\.Q4\.gguf\).* or download model\.Q4\.gguf yourself and name the file"),
+        ({"model.safetensors": b""}, {},
+         r"^org/target holds no model\*\.safetensors; only safetensors weights"),
+        ({"model.safetensors": None, "adapter_config.json": b"{}", "adapter_model.safetensors": b"a"}, {},
+         "^org/target is an adapter, no whole model. Choose a model with it merged in"),
         ({"config.json": None}, {}, "org/target holds no config.json; mlx-lm cannot load it. Choose another"),
         ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
         ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
         ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
         ({}, {"config.json": b"{}"}, "config.json of org/draft names no model_type"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("quick_tokenizers")
 def test_a_model_that_cannot_be_used_is_refused_before_its_weights(
     hub: HubServer, target: dict[str, bytes | None], draft: dict[str, bytes | None], message: str
