@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,20 +22,12 @@ from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
 from app.server import run, service
 from app.server.endpoints import health
+from app.server.metrics import Metrics
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
 from tests.app.server.test_chat_over_http import ask, is_text, pair, until, until_last
-
-DEFECT = """
-from app.server.metrics import Metrics
-from tests.app.server.scripted_server import serve
-def count(*given: object) -> None:
-    raise ValueError("secret words")
-Metrics.count = count
-serve("scripted", setattr)
-"""
 
 
 def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a_request_is_logged(
@@ -100,14 +93,6 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
     assert not [line for line in server.lines if "secret" in line or "target" in line]
     log = (tmp_path / "engine.log").read_text()
     assert "Traceback" in log and "secret" not in log.replace('raise ValueError("the secret words fail")', "")
-
-
-def test_a_defect_of_the_server_is_logged_by_its_type_and_place_and_quotes_nothing(tmp_path: Path) -> None:
-    with running(tmp_path, [], program=("-c", DEFECT)) as server:
-        assert server.text("hello")
-        server.wait_for("num_requests_running", 0)
-    assert "failed: ValueError at <string>:5\n" in server.lines
-    assert "secret" not in "".join(server.lines)
 
 
 @pytest.mark.parametrize(
@@ -179,24 +164,43 @@ def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(
     assert "Stopped." not in capsys.readouterr().err, "it ended by itself"
 
 
+def ask_meanwhile(ask: Callable[[RunningServer], object], patch: pytest.MonkeyPatch) -> None:
+    """Serve here, until `ask` has been called with the server on another thread and it ends."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = RunningServer(cast("Any", None), f"http://127.0.0.1:{port}")
+    asking = threading.Thread(target=lambda: (server.wait_until_loaded(), ask(server)))
+    asking.start()
+    try:
+        scripted_server.serve("scripted", patch.setattr, port=port)
+    finally:
+        asking.join(20)
+
+
 @pytest.mark.usefixtures("ends_in_time")
 @pytest.mark.parametrize(("said", "status"), [("crash", 503), ("lost", 500)])
 def test_on_one_of_several_macs_the_end_of_an_engine_ends_the_server(
     said: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLX_RANK", "0")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = RunningServer(cast("Any", None), f"http://127.0.0.1:{port}")
     statuses: list[int] = []
-
-    def crash() -> None:
-        server.wait_until_loaded()
-        statuses.append(server.chat(said).status)
-
-    asking = threading.Thread(target=crash)
-    asking.start()
     with pytest.raises(MachineFailed, match="Start all of them again.|Another Mac is gone."):
-        scripted_server.serve("scripted", monkeypatch.setattr, port=port)
-    asking.join(20)
+        ask_meanwhile(lambda server: statuses.append(server.chat(said).status), monkeypatch)
     assert statuses == [status]
+
+
+@pytest.mark.usefixtures("ends_in_time")
+def test_a_defect_of_the_server_is_logged_by_its_type_and_place_and_quotes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Metrics, "count", Mock(side_effect=ValueError("secret words")))
+    texts: list[str] = []
+
+    def ask(server: RunningServer) -> None:
+        texts.append(server.text("hello"))
+        server.wait_for("num_requests_running", 0)
+        signal.raise_signal(signal.SIGINT)
+
+    ask_meanwhile(ask, monkeypatch)
+    said = capsys.readouterr().err
+    assert texts and re.search(r"^failed: ValueError at mock.py:\d+$", said, re.M) and "secret" not in said
