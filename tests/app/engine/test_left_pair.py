@@ -1,41 +1,15 @@
 """A pair that another one replaces before its turn to be opened."""
 
-from pathlib import Path
-
-from app.engine.events import TurnEnded
-from app.engine.protocol import Answer, Answered, AnswerFailed, Cancel, EngineEvent, Load, Loaded, LoadFailed
-from app.settings.options import AnswerOptions
-from models.pairs.pair import PairSpec, Source
-from tests.app.tui.engine_thread import ThreadedClient
-from tests.waiting import until
+from app.engine.client import EngineClient
+from app.engine.protocol import Answered, AnswerFailed, Cancel, Load, Loaded, LoadFailed
+from tests.app.engine.exchange import ask, ended, exchange, has, spec
 
 
-def load(name: str) -> Load:
-    return Load(PairSpec(name, Source("/target"), Source("/draft")))
-
-
-def ask(answer_id: int, text: str) -> Answer:
-    return Answer(answer_id, ({"role": "user", "content": text},), AnswerOptions())
-
-
-def test_a_pair_that_was_left_before_its_turn_is_not_opened(tmp_path: Path) -> None:
-    client, events = ThreadedClient(tmp_path / "engine.log"), list[EngineEvent]()
-
-    def has(answer_id: int, *kinds: type) -> bool:
-        events.extend(client.poll())
-        return any(
-            isinstance(e, Answered) and e.id == answer_id and isinstance(e.event, kinds) for e in events
-        )
-
-    client.start()
-    for request in (load("first"), ask(1, "slow")):
-        client.send(request)
-    until(lambda: has(1, object))
+def test_a_pair_that_was_left_before_its_turn_is_not_opened(threaded: EngineClient) -> None:
+    events = exchange(threaded, Load(spec("first")), ask(1, "slow"), until=has(Answered))
     # All have arrived once the answer is cancelled.
-    for request in (load("left"), ask(2, "hello"), load("last"), Cancel(1), ask(3, "hello")):
-        client.send(request)
-    until(lambda: has(3, TurnEnded))
-    client.close()
+    left = Load(spec("left")), ask(2, "hello"), Load(spec("last")), Cancel(1)
+    events += exchange(threaded, *left, ask(3, "hello"), until=ended(3))
     assert [event.info.name for event in events if isinstance(event, Loaded)] == ["first", "last"]
     why = "Another pair was chosen before this one was opened."
     assert LoadFailed(why, refused=True) in events and AnswerFailed(2, why) in events

@@ -1,30 +1,20 @@
 """`/v1/chat/completions` of a running server, by raw HTTP."""
 
-import json
 from typing import Any
 
 import pytest
 
-from app.cli import main
+from tests.app.run_command import Cli
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
 from tests.app.tiny_pair import TinyPair
 
 
-def generated(
-    pair: TinyPair, capfd: pytest.CaptureFixture[str], said: str, *arguments: str
-) -> dict[str, Any]:
-    """The output of `mlx-spec generate`."""
-    capfd.readouterr()
-    assert main(["generate", *pair.arguments, "--prompt", said, *arguments, "--json"]) == 0
-    return json.loads(capfd.readouterr().out)
-
-
 @pytest.mark.parametrize("temperature", [0, 0.9])
 def test_a_seed_gives_the_text_that_generate_gives(
-    temperature: float, tiny_server: RunningServer, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    temperature: float, tiny_server: RunningServer, tiny_pair: TinyPair, run: Cli
 ) -> None:
-    arguments = ["--seed", "7", "--temperature", str(temperature), "--max-tokens", "24", "--no-draft"]
-    wanted = generated(tiny_pair, capfd, "hello there", *arguments)
+    given = f"generate --seed 7 --temperature {temperature} --max-tokens 24 --no-draft --prompt"
+    wanted = run.json(given, "hello there", *tiny_pair.arguments)
     asked = {"seed": 7, "temperature": temperature, "max_tokens": 24}
     answer = tiny_server.chat("hello there", **asked)
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"

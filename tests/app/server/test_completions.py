@@ -5,21 +5,20 @@ from typing import Any
 
 import pytest
 
-from app.cli import main
 from app.engine.fill_in import FORMATS
+from tests.app.run_command import Cli
 from tests.app.server.running_server import CHAT, RunningServer
-from tests.app.server.test_chat_completions import generated
 from tests.app.tiny_pair import TinyPair
 
 PATH = "/v1/completions"
 
 
 def test_text_is_continued_as_generate_raw_does(
-    tiny_server: RunningServer, tiny_pair: TinyPair, capfd: pytest.CaptureFixture[str]
+    tiny_server: RunningServer, tiny_pair: TinyPair, run: Cli
 ) -> None:
     said = "def f(x):<|user|>"
-    options = ["--raw", "--seed", "3", "--temperature", "0.9", "--max-tokens", "20"]
-    wanted = generated(tiny_pair, capfd, said, *options)
+    given = "generate --raw --seed 3 --temperature 0.9 --max-tokens 20 --prompt"
+    wanted = run.json(given, said, *tiny_pair.arguments)
     asked = {"prompt": said, "seed": 3, "temperature": 0.9, "max_tokens": 20}
     answer = tiny_server.ask(PATH, asked).json
     assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-")
@@ -82,14 +81,12 @@ def test_every_prompt_has_n_answers_in_turn_and_counts_once(tiny_server: Running
 
 
 def test_a_suffix_is_filled_in_as_complete_does_also_as_plugins_of_editors_ask(
-    tiny_server: RunningServer, tiny_pair: TinyPair, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tiny_server: RunningServer, tiny_pair: TinyPair, tmp_path: Path, run: Cli
 ) -> None:
     before, after = "def f(x):\n    ", "\n    return x"
     (tmp_path / "main.py").write_text(before + after)
-    options = [*tiny_pair.arguments, "--draft-length", "3", "--temperature", "0.9", "--seed", "3"]
-    file = ["--file", str(tmp_path / "main.py"), "--at", "2:5", "--max-tokens", "12"]
-    assert main(["complete", *options, *file]) == 0
-    text = capfd.readouterr().out
+    options = "--draft-length 3 --temperature 0.9 --seed 3 --at 2:5 --max-tokens 12 --file"
+    text = run(f"complete {options}", tmp_path / "main.py", *tiny_pair.arguments).out
     asked = {"prompt": before, "suffix": after, "seed": 3, "temperature": 0.9, "max_tokens": 12}
     assert tiny_server.ask(PATH, asked).json["choices"][0]["text"] == text
     first, last, middle = FORMATS[0]

@@ -21,6 +21,7 @@ from app.server.body import MOST_BODY_BYTES, Body, check_size, read_body
 from app.server.endpoints import ROUTES
 from app.server.gate import check_address, check_key
 from app.server.problem import Problem
+from tests.app.run_command import Cli
 from tests.app.server.running_server import CHAT, JSON, RunningServer, chat_body
 
 SLOW_READER_SECONDS, MOST_CONNECTIONS = 1.0, 32
@@ -204,13 +205,10 @@ def test_a_head_that_never_ends_is_cut_off_however_it_trickles(
     assert scripted_server.chat("hello").status == 200
 
 
-def test_another_address_needs_a_key(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_address_needs_a_key(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLX_SPEC_API_KEY", raising=False)
     for host in ("0.0.0.0", "192.168.1.7", "::", "some.name", "127.0.0.2"):
-        assert main(["serve", "builtin", "--host", host]) == 2
-        assert "MLX_SPEC_API_KEY" in capfd.readouterr().err
+        assert "MLX_SPEC_API_KEY" in run("serve builtin --host", host, code=2).err
 
 
 def test_what_serve_is_given_reaches_the_server_but_blanks_around_a_key_which_no_header_can_hold(
@@ -232,14 +230,11 @@ def test_what_serve_is_given_reaches_the_server_but_blanks_around_a_key_which_no
     assert keys == ["key", "key"]
 
 
-def test_a_key_of_two_lines_is_refused_and_not_shown(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_of_two_lines_is_refused_and_not_shown(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.commands.chat.has_screen", lambda: True)
     monkeypatch.setenv("MLX_SPEC_API_KEY", "my\nsecret")
-    for command in (["serve", "builtin"], ["chat", "--server", "http://localhost:1"]):
-        assert main(command) == 2
-        said = capfd.readouterr().err
+    for command in ("serve builtin", "chat --server http://localhost:1"):
+        said = run(command, code=2).err
         assert "MLX_SPEC_API_KEY has a line end inside" in said and "secret" not in said
 
 

@@ -107,6 +107,14 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
 
 
 @pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the app puts on the clipboard."""
+    texts: list[str] = []
+    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: texts.append(text))
+    return texts
+
+
+@pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     with Terminal(tmp_path) as terminal:
         yield terminal

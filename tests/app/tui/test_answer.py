@@ -196,10 +196,8 @@ async def test_a_selection_is_the_source_of_what_it_covers() -> None:
 
 
 async def test_dragging_over_an_answer_copies_its_text_and_a_click_on_codes_corner_copies_that(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, copied: list[str]
 ) -> None:
-    copied: list[str] = []
-    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     async with open_chat(size=(80, 24), asked="think") as chat:
         await chat.shows("x = 1")
         await drag(chat, "it is:", to="x = 1")

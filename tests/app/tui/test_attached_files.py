@@ -201,10 +201,8 @@ async def test_detaching_tells_how_many_files_were_left_out_or_that_there_was_no
 
 
 async def test_a_copied_prompt_has_its_pasted_text_and_no_file_which_is_said(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, copied: list[str]
 ) -> None:
-    copied: list[str] = []
-    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     pasted = "a line\n" * 30
     async with open_chat() as chat:
         chat.app.post_message(Paste(pasted))

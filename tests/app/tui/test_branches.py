@@ -117,10 +117,8 @@ async def test_a_prompt_can_replace_the_running_answer_or_be_taken_back(open_cha
 
 
 async def test_messages_and_code_blocks_are_copied_and_a_thought_is_folded_until_it_is_asked_for(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, copied: list[str]
 ) -> None:
-    copied: list[str] = []
-    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
     async with open_chat(asked="think") as chat:
         await chat.shows("thought in 3 words")
         assert "one two three" not in chat.screen

@@ -1,6 +1,5 @@
 """The wheel and the scrollbar, also while an answer is being written; clicks, and the other buttons."""
 
-import pytest
 from textual.events import MouseDown, MouseScrollDown, MouseScrollUp, MouseUp
 from textual.geometry import Offset
 from textual.widgets import OptionList
@@ -83,9 +82,8 @@ async def test_a_click_on_the_line_of_a_thought_unfolds_it_and_another_folds_it(
 
 
 async def test_the_right_and_the_middle_button_open_and_copy_nothing(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+    open_chat: OpenChat, copied: list[str]
 ) -> None:
-    copied = copies(monkeypatch)
     async with open_chat(size=(80, 24), asked="think") as chat:
         [answer] = chat.answers
         await chat.until(lambda: answer.region.height == 5)
@@ -103,12 +101,6 @@ async def test_the_right_and_the_middle_button_open_and_copy_nothing(
         await chat.back_in_chat()
         await click(chat, thought, 1)
         await chat.until(lambda: answer.unfolded)
-
-
-def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    copied: list[str] = []
-    monkeypatch.setattr("app.tui.program.Program.copy_to_clipboard", lambda app, text: copied.append(text))
-    return copied
 
 
 async def click(chat: Chat, place: Offset, button: int) -> None:
