@@ -57,6 +57,8 @@ MARKDOWN = (
     ("```diff\n-old\n+new\n```\n```html\n", '<a href="x">y</a>\n```\n'),
 )
 CONTROLS = (("[bold]not bold[/bold] ", "\x1b[31mred\x1b[0m \x07"), ("[/oops] \x9b2J", "\u202e end"))
+SCRIPTS = {"controls": CONTROLS, "hold": HELD, "markdown": MARKDOWN}
+SCRIPTS |= {"think": THOUGHT, "think and call": THOUGHT}
 
 
 class ScriptedSession:
@@ -115,20 +117,13 @@ class ScriptedSession:
             yield TurnEnded("", (), "cancelled", options.seed, summarise(()))
             return
         drafting = options.drafter != "none"
-        script = {
-            "controls": CONTROLS, "think": THOUGHT, "think and call": THOUGHT, "hold": HELD,
-            "markdown": MARKDOWN,
-        }.get(said, ROUNDS)  # fmt: skip
+        script = SCRIPTS.get(said, ROUNDS)
         if "echo" in said:
             asked = "|".join(message["content"] for message in prompt)
-            asked += "".join(
-                json.dumps(message["tool_calls"]) for message in prompt if "tool_calls" in message
-            )
+            asked += "".join(json.dumps(m["tool_calls"]) for m in prompt if "tool_calls" in m)
             asked += "".join(f"<{m['reasoning_content']}>" for m in prompt if "reasoning_content" in m)
-            script = (
-                (asked, f"|{request.begun}"),
-                (f"|{len(request.documents)} documents", f"|seed {options.seed}"),
-            )
+            documents = f"|{len(request.documents)} documents"
+            script = (asked, f"|{request.begun}"), (documents, f"|seed {options.seed}")
         if said == "differ" and drafting:
             script = (*script, ("", " And more."))
         rounds: list[Round] = []
@@ -149,35 +144,20 @@ class ScriptedSession:
             pieces = Piece(first, marks[0]), Piece(second, marks[1])
             if request.parts and "think" in said:
                 shown = (first.removeprefix("<think>"), second.removesuffix("</think>"))
-                pieces = tuple(
-                    Piece(part, mark, number == 0) for part, mark in zip(shown, marks, strict=True)
-                )
-            yield TextAdded(
-                pieces,
-                stats.tokens,
-                stats.decode_seconds,
-                stats.tokens_per_second,
-                2_000_000,
-                (
-                    DraftRound(
-                        "model" if drafting else "none",
-                        (first,) if drafting else (),
-                        int(drafting),
-                        second,
-                        seconds,
-                        seconds / 4 if drafting and number == 1 else None,
-                        begin,
-                        len(text),
-                    ),
-                ),
+                pieces = tuple(Piece(*each, number == 0) for each in zip(shown, marks, strict=True))
+            drafter, drafted = ("model", (first,)) if drafting else ("none", ())
+            draft_seconds = seconds / 4 if drafting and number == 1 else None
+            played = DraftRound(
+                drafter, drafted, len(drafted), second, seconds, draft_seconds, begin, len(text)
             )
+            speeds = stats.tokens, stats.decode_seconds, stats.tokens_per_second
+            yield TextAdded(pieces, *speeds, 2_000_000, (played,))
         while said == "hold" and not cancelled():
             time.sleep(0.01)
         stats = summarise(rounds, prompt_tokens=10)
-        calls = ToolCall(request.tools[0]["function"]["name"], '{"x": 1}') if said.endswith("call") else None
-        yield TurnEnded(
-            text, (1, 2) * len(rounds), finish, options.seed, stats, (calls, calls) if calls else ()
-        )
+        name = request.tools[0]["function"]["name"] if said.endswith("call") else None
+        calls = (ToolCall(name, '{"x": 1}'),) * 2 if name else ()
+        yield TurnEnded(text, (1, 2) * len(rounds), finish, options.seed, stats, calls)
 
     def crash(self) -> None:
         time.sleep(0.1)  # a thread sends what was said before

@@ -4,7 +4,6 @@ That takes most of a second for each kind of kernel, on a machine's first run: o
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from itertools import islice
@@ -20,7 +19,6 @@ from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.pard import PardDrafter
 from mlx_spec.engine import Engine
 from mlx_spec.target import compiled
-from mlx_spec.target import model as cached_model
 from mlx_spec.target.compiled import CompiledPasses
 from mlx_spec.target.model import Model
 from mlx_spec.types import Options
@@ -40,17 +38,9 @@ from tests.mlx_spec.tiny_models import (
     tokens,
 )
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++, which is missing")
+pytestmark = pytest.mark.usefixtures("compiling")
 
 DRAFTED = {"drafter": "model", "draft_length": 3}
-
-
-@pytest.fixture(autouse=True)
-def compiling(monkeypatch):
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    yield
-    mx.disable_compile()
 
 
 def twice(engine: Engine, **options) -> list[list[int]]:

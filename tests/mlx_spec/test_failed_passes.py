@@ -1,6 +1,5 @@
 """Passes that fail or are interrupted: the answers after them are right."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from mlx_spec.candidate import Candidate
 from mlx_spec.drafters import Context, Drafter
 from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.target import compiled
-from mlx_spec.target import model as cached_model
 from mlx_spec.target.cache import Buffer
 from mlx_spec.types import Round
 from mlx_spec.verify.batch import BatchVerifier
@@ -22,20 +20,10 @@ from tests.mlx_spec.heads import head_for, target
 from tests.mlx_spec.model_types import build
 from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama
 
-needs_a_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="MLX compiles with g++")
 
-
-@pytest.fixture
-def compiling(monkeypatch):
-    monkeypatch.setattr(cached_model, "COMPILES", True)
-    mx.enable_compile()
-    yield
-    mx.disable_compile()
-
-
-@needs_a_compiler
+@pytest.mark.usefixtures("compiling")
 def test_an_interruption_before_bounds_are_set_leaves_no_graph_that_reads_too_few_rows(
-    compiling, monkeypatch
+    monkeypatch,
 ):
     """It would be built with the short text's bounds, and be taken for the long one's ever after."""
     long = prompt(600, 1)
@@ -53,9 +41,9 @@ def test_an_interruption_before_bounds_are_set_leaves_no_graph_that_reads_too_fe
         assert text(engine, ids, max_tokens=16) == text(other, ids, max_tokens=16)
 
 
-@needs_a_compiler
+@pytest.mark.usefixtures("compiling")
 def test_after_a_first_pass_that_was_interrupted_between_layers_a_prompt_of_one_token_is_answered(
-    compiling, monkeypatch
+    monkeypatch,
 ):
     """Such a prompt's first pass is compiled; one layer has rows then, and the other none."""
     engine, other = (engine_of(tiny_llama(), context_limit=400) for _ in range(2))

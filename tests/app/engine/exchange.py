@@ -1,4 +1,4 @@
-"""Requests to an engine process, and its events."""
+"""Requests to an engine, and its events."""
 
 import time
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from app.engine.client import EngineClient
 from app.engine.events import TextAdded, TurnEnded, text_of
 from app.engine.protocol import Answer, Answered, AnswerFailed, EngineEvent, Request
+from app.engine.server_client import ServerClient
 from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 
@@ -21,7 +22,7 @@ def ask(answer_id: int, text: str, options: AnswerOptions | None = None) -> Answ
 Enough = Callable[[list[EngineEvent]], bool]
 
 
-def exchange(client: EngineClient, *requests: Request, until: Enough) -> list[EngineEvent]:
+def exchange(client: EngineClient | ServerClient, *requests: Request, until: Enough) -> list[EngineEvent]:
     """Send the requests and poll; fails after a minute and shows the events so far."""
     for request in requests:
         client.send(request)

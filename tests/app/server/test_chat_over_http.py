@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 
 from app.chat.engine_link import EngineLink, RequestEvent
-from app.engine.events import PrefillProgressed, TextAdded, TurnEnded, text_of
+from app.engine.events import TextAdded, TurnEnded
 from app.engine.protocol import (
-    Answer,
     Answered,
     AnswerFailed,
     Cancel,
@@ -27,40 +25,15 @@ from app.engine.server_client import LINE, ServerClient
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from models.pairs.pair import PairSpec, Source
+from tests.app.engine.exchange import answer_of, ask, ended, exchange
 from tests.app.server.running_server import RunningServer
+from tests.waiting import until
 
 EARLY = "it was closed before the answer's end"
 
 
-def ask(number: int, said: str, options: AnswerOptions | None = None) -> Answer:
-    return Answer(number, ({"role": "user", "content": said},), options or AnswerOptions(max_tokens=24))
-
-
 def pair(name: str) -> Load:
     return Load(PairSpec(name, Source("x"), None))
-
-
-def until(client: ServerClient, holds: Callable[[EngineEvent], bool]) -> list[EngineEvent]:
-    """All events up to the first for which this holds."""
-    events: list[EngineEvent] = []
-    end = time.monotonic() + 30
-    while not any(map(holds, events)):
-        assert time.monotonic() < end, events
-        time.sleep(0.01)
-        events += client.poll()
-    return events
-
-
-def until_last(client: ServerClient, number: int) -> list[EngineEvent]:
-    """All events up to the end of this answer, or of loading."""
-
-    def is_last(event: EngineEvent) -> bool:
-        match event:
-            case Answered(found, TurnEnded()) | AnswerFailed(found):
-                return found == number
-        return isinstance(event, Loaded | LoadFailed)
-
-    return until(client, is_last)
 
 
 def is_text(event: EngineEvent) -> bool:
@@ -77,15 +50,14 @@ def client(scripted_server: RunningServer) -> Iterator[ServerClient]:
 def test_an_answer_has_the_events_that_the_engines_process_sends(tiny_server: RunningServer) -> None:
     client = ServerClient(tiny_server.url)
     name = client.pair_name()
-    client.send(pair(name))
-    (loaded,) = until_last(client, 0)
+    (loaded,) = exchange(client, pair(name), until=bool)
     assert isinstance(loaded, Loaded) and loaded.info.name == name and "model" in loaded.info.drafters
-    client.send(ask(1, "hello there", AnswerOptions(max_tokens=24, temperature=0.8, seed=3, draft_length=3)))
-    events = [event.event for event in until_last(client, 1) if isinstance(event, Answered)]
-    *texts, last = (event for event in events if not isinstance(event, PrefillProgressed))
-    assert isinstance(last, TurnEnded) and last.stats.draft_n > 0 and last.seed == 3
-    assert last.text == "".join(text_of(each.pieces) for each in texts if isinstance(each, TextAdded))
-    played = [played for each in texts if isinstance(each, TextAdded) for played in each.played]
+    options = AnswerOptions(max_tokens=24, temperature=0.8, seed=3, draft_length=3)
+    events = exchange(client, ask(1, "hello there", options), until=ended(1))
+    last = answer_of(events, 1)
+    assert last.stats.draft_n > 0 and last.seed == 3
+    texts = [e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TextAdded)]
+    played = [played for each in texts for played in each.played]
     assert len(played) == last.stats.rounds and any(each.drafter == "model" for each in played)
     asked = {"max_tokens": 24, "temperature": 0.8, "seed": 3}
     assert last.text == tiny_server.text("hello there", **asked)
@@ -103,37 +75,31 @@ def test_a_text_with_line_ends_of_other_kinds_comes_whole(
 ) -> None:
     said = "echo a\u2028b\x85c"
     assert said in scripted_server.chat(said, stream=True).streamed_text
-    client.send(ask(1, said))
-    *_, last = until_last(client, 1)
-    assert isinstance(last, Answered) and isinstance(last.event, TurnEnded) and said in last.event.text
+    assert said in answer_of(exchange(client, ask(1, said), until=ended(1)), 1).text
 
 
 def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_waits_or_comes_later(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
-    client.send(ask(1, "slow", AnswerOptions(max_tokens=10_000)))
-    events = until(client, is_text)
+    options = AnswerOptions(max_tokens=10_000)
+    events = exchange(client, ask(1, "slow", options), until=lambda events: any(map(is_text, events)))
     client.send(ask(2, "slow"))
     scripted_server.wait_for("num_requests_waiting", 1)
-    client.send(Cancel(2))
-    events += until_last(client, 2)
-    client.send(Cancel(1))
-    events += until_last(client, 1)
+    for number in (2, 1):
+        events += exchange(client, Cancel(number), until=ended(number))
     client._cancel(3)  # it overtakes a long prompt
-    client.send(ask(3, "slow", AnswerOptions(max_tokens=10_000)))
-    events += until_last(client, 3)
-    ends = {e.id: e.event for e in events if isinstance(e, Answered) and isinstance(e.event, TurnEnded)}
-    assert [ends[number].finish_reason for number in (1, 2, 3)] == ["cancelled"] * 3
+    events += exchange(client, ask(3, "slow", options), until=ended(3))
+    ends = {number: answer_of(events, number) for number in (1, 2, 3)}
+    assert [end.finish_reason for end in ends.values()] == ["cancelled"] * 3
     assert ends[1].text.startswith("The target") and ends[2].text == ""
 
 
 def test_a_chats_long_attachments_are_only_in_its_prompt(client: ServerClient) -> None:
     """Indexed, eight megabytes of them kept all streams waiting for nine seconds."""
     for documents, kept in ((("x" * 100_000,), 1), (("x" * 50_000, "x" * 50_001), 0)):
-        client.send(replace(ask(kept, "echo"), documents=documents))
-        *_, last = until_last(client, kept)
-        assert isinstance(last, Answered) and isinstance(last.event, TurnEnded)
-        assert f"|{kept} documents|" in last.event.text
+        asked = replace(ask(kept, "echo"), documents=documents)
+        text = answer_of(exchange(client, asked, until=ended(kept)), kept).text
+        assert f"|{kept} documents|" in text
 
 
 @pytest.mark.parametrize(
@@ -149,27 +115,21 @@ def test_what_no_chat_sets_cannot_end_the_answers_of_others(
 
 
 def test_failures_there_are_told_here(client: ServerClient) -> None:
-    client.send(ask(1, "fail"))
-    (failed,) = (event for event in until_last(client, 1) if isinstance(event, AnswerFailed))
+    *_, failed = exchange(client, ask(1, "fail"), until=ended(1))
+    assert isinstance(failed, AnswerFailed)
     assert "ValueError at scripted_engine.py" in failed.message and not failed.refused
-    client.send(Explain(2, (), AnswerOptions(), (), ()))
-    (failed,) = until_last(client, 2)
+    (failed,) = exchange(client, Explain(2, (), AnswerOptions(), (), ()), until=ended(2))
     assert isinstance(failed, AnswerFailed) and failed.refused and client.url in failed.message
-    client.send(pair("another"))
-    (refused,) = until_last(client, 0)
-    assert (
-        isinstance(refused, LoadFailed)
-        and "serves scripted. For another here: mlx-spec chat another" in refused.message
-    )
+    (refused,) = exchange(client, pair("another"), until=bool)
+    assert isinstance(refused, LoadFailed)
+    assert "serves scripted. For another here: mlx-spec chat another" in refused.message
 
 
 def test_a_server_that_has_another_pair_by_now_refuses_instead_of_answering_in_its_name(
     client: ServerClient,
 ) -> None:
-    client.send(pair("the one before"))
-    until_last(client, 0)
-    client.send(ask(1, "hello"))
-    failed = until_last(client, 1)[-1]
+    exchange(client, pair("the one before"), until=bool)
+    *_, failed = exchange(client, ask(1, "hello"), until=ended(1))
     assert isinstance(failed, AnswerFailed) and failed.refused
     assert failed.message == "The server has scripted now, not the one before. Open the chat again."
 
@@ -191,8 +151,7 @@ def test_an_answer_that_a_server_ends_too_early_or_with_another_text_fails_in_a_
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
         client = ServerClient(f"http://127.0.0.1:{server.server_port}")
-        client.send(ask(1, "hello"))
-        failed = until_last(client, 1)[-1]
+        *_, failed = exchange(client, ask(1, "hello"), until=ended(1))
         client.close()
     assert isinstance(failed, AnswerFailed)
     assert failed.message == f"The connection to {client.url} broke: {why}."
@@ -203,9 +162,7 @@ def test_a_cancel_that_reaches_nobody_ends_the_answer(monkeypatch: pytest.Monkey
     monkeypatch.setattr("app.engine.server_client.CONNECT_SECONDS", 0.2)
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as hung:
         client = ServerClient(f"http://127.0.0.1:{hung.server_port}")
-        client.send(ask(1, "hello"))
-        client.send(Cancel(1))
-        failed = until_last(client, 1)[-1]
+        *_, failed = exchange(client, ask(1, "hello"), Cancel(1), until=ended(1))
         client.close()
     why = f"No server answers at {client.url} (timed out). Start one there: mlx-spec serve."
     assert isinstance(failed, AnswerFailed) and failed.message == why
@@ -231,8 +188,7 @@ def test_a_chat_that_opens_while_the_engine_is_dead_starts_it_again(
     client: ServerClient, scripted_server: RunningServer
 ) -> None:
     scripted_server.chat("crash")
-    client.send(pair("scripted"))
-    (loaded,) = until_last(client, 0)
+    (loaded,) = exchange(client, pair("scripted"), until=bool)
     assert isinstance(loaded, Loaded)
 
 
@@ -241,11 +197,11 @@ def test_a_pair_is_ready_once_a_server_answers_and_only_while_it_does(client: Se
     link, ends = EngineLink(client, pair("scripted").pair), list[RequestEvent]()
 
     def until_link(holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + 30
-        while not holds():
-            assert time.monotonic() < end, (link.state, ends)
-            time.sleep(0.01)
+        def looked() -> bool:
             link.pump()
+            return holds()
+
+        until(looked)
 
     def has_ended(event: RequestEvent) -> bool:
         return isinstance(event, Answered) and isinstance(event.event, TurnEnded)

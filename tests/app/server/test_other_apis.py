@@ -247,19 +247,15 @@ def test_a_reference_to_an_earlier_response_is_refused_with_what_to_send(
     assert "Nothing is kept here" in answer.error["message"] and "store: false" in answer.error["message"]
 
 
-def test_a_response_that_fails_says_so_in_its_stream(scripted_server: RunningServer) -> None:
-    events = scripted_server.ask(RESPONSES, {"input": "crash", "stream": True}).events
-    error = events[-1]["response"]["error"]
-    assert events[-1]["type"] == "response.failed" and "SIGKILL" in error["message"]
-    assert error["code"] == "server_error"
-
-
-def test_a_stream_that_is_refused_after_it_began_says_that_asking_again_is_no_use(
-    scripted_server: RunningServer,
+@pytest.mark.parametrize(
+    ("said", "code", "why"), [("crash", "server_error", "SIGKILL"), ("refuse", "invalid_prompt", "")]
+)
+def test_a_response_that_fails_says_in_its_stream_whether_to_ask_again(
+    said: str, code: str, why: str, scripted_server: RunningServer
 ) -> None:
-    events = scripted_server.ask(RESPONSES, {"input": "refuse", "stream": True}).events
-    assert events[-1]["type"] == "response.failed"
-    assert events[-1]["response"]["error"]["code"] == "invalid_prompt"
+    last = scripted_server.ask(RESPONSES, {"input": said, "stream": True}).events[-1]
+    error = last["response"]["error"]
+    assert last["type"] == "response.failed" and error["code"] == code and why in error["message"]
 
 
 @pytest.mark.parametrize("path", [MESSAGES, f"{MESSAGES}/count_tokens"])

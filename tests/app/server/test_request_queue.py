@@ -17,6 +17,7 @@ from app.server.request_queue import MOST_WAITING, RequestQueue
 from app.settings.options import AnswerOptions
 from models.pairs.pair import PairSpec, Source
 from tests.app.server.running_server import CHAT, RunningServer, chat_body
+from tests.waiting import until
 
 
 def test_a_client_that_hangs_up_ends_its_answer_within_a_round(scripted_server: RunningServer) -> None:
@@ -75,10 +76,7 @@ def test_requests_are_answered_in_the_order_of_their_arrival(scripted_server: Ru
             for waiting, count in enumerate(counts, 1):
                 pool.submit(scripted_server.chat, "hello", max_tokens=count)
                 scripted_server.wait_for("num_requests_waiting", waiting)
-    until = time.monotonic() + 10
-    while answered() != counts:
-        assert time.monotonic() < until, answered()
-        time.sleep(0.01)
+    until(lambda: answered() == counts)
 
 
 def test_tokens_are_counted_while_others_are_answered_and_wait(scripted_server: RunningServer) -> None:
