@@ -55,17 +55,10 @@ def edit(file: Path, **changes: Any) -> None:
 def model_config(**changes: Any) -> dict[str, Any]:
     """A Llama model of two layers, 32 wide."""
     config: dict[str, Any] = {
-        "model_type": "llama",
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "intermediate_size": 64,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "rms_norm_eps": 1e-5,
-        "vocab_size": 384,
-        "max_position_embeddings": 512,
-        "tie_word_embeddings": True,
-    }
+        "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "vocab_size": 384,
+        "max_position_embeddings": 512, "tie_word_embeddings": True,
+    }  # fmt: skip
     return config | changes
 
 

@@ -195,13 +195,8 @@ def test_what_was_learned_survives_as_plain_values():
 
 NO_COSTS = {"plain": None, "rounds": {}}
 EMPTY = {
-    "costs": NO_COSTS,
-    "acceptance": {},
-    "reading": {},
-    "budgets": [1.0, 1.0],
-    "together": {},
-    "lengths": [],
-}
+    "costs": NO_COSTS, "acceptance": {}, "reading": {}, "budgets": [1.0, 1.0], "together": {}, "lengths": [],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

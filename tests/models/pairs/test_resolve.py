@@ -23,35 +23,20 @@ from models.speed.fit import fit
 from models.speed.machine import free_disk
 
 OWN = {
-    "name": "mine",
-    "target": "org/target",
-    "draft": "org/draft@v1",
-    "quantization": "4-bit",
-    "download_bytes": 5_000_000,
-    "memory_bytes": 9_000_000,
-    "family": "",
-    "licence": "see its repository",
-    "good_for": "a pair of your own",
-    "verified": True,
-    "own": True,
-}
+    "name": "mine", "target": "org/target", "draft": "org/draft@v1", "quantization": "4-bit",
+    "download_bytes": 5_000_000, "memory_bytes": 9_000_000, "family": "", "licence": "see its repository",
+    "good_for": "a pair of your own", "verified": True, "own": True,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"target": 5},
-        {"draft": None},
-        {"download_bytes": "x"},
-        {"download_bytes": -1},
-        {"quantization": "q"},
-        {"memory_bytes": None},
-        {"memory_bytes": float("inf")},
-        {"memory_bytes": 10**400},
-        {"verified": "yes"},
-        {"more": 1},
+        {"target": 5}, {"draft": None}, {"download_bytes": "x"}, {"download_bytes": -1},
+        {"quantization": "q"}, {"memory_bytes": None}, {"memory_bytes": float("inf")},
+        {"memory_bytes": 10**400}, {"verified": "yes"}, {"more": 1},
     ],
-)
+)  # fmt: skip
 def test_a_damaged_pair_of_one_s_own_counts_as_not_there(home: Path, damage: dict[str, object]) -> None:
     own_pairs_file().parent.mkdir(parents=True)
     own_pairs_file().write_text(json.dumps({"pair": [OWN | {"name": "damaged"} | damage, OWN, 5]}))
