@@ -47,6 +47,9 @@ def test_a_model_obeys_what_changes_its_prompt(
     own = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
     list(session.answer(Answer(0, USER, AnswerOptions(think="high"), template_values=own)))
     assert engine.prompts[-1] == prompts["low" if obeyed == LEVELS else "off"]
+    level = {"reasoning_effort": "high"}  # which many clients always send
+    list(session.answer(Answer(0, USER, AnswerOptions(think="on"), template_values=level)))
+    assert engine.prompts[-1] == prompts["high" if obeyed == LEVELS else "on"]
 
 
 def test_another_value_of_think_is_refused() -> None:
