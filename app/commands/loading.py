@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.engine.chat_prompt import thinks
 from app.engine.loading import load
 from app.settings.config import read_config
-from app.settings.options import AUTO, AnswerOptions, check_drafters
+from app.settings.options import AUTO, AnswerOptions, check_drafters, check_think
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from models.pairs.pair import PairSpec
@@ -41,8 +41,8 @@ def tuned_pair(
     `check` raises; saves on exit what was learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
-    if options.think != AUTO and options.think not in (known := thinks(pair.tokenizer)):
-        talk(f"think {options.think} changes nothing: {spec.name} obeys {', '.join(known)}.")
+    if options.think != AUTO:
+        check_think(options.think, spec.name, thinks(pair.tokenizer))
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, get_args, get_type_hints
 
 from app.shell.errors import BadInput
+from app.shell.output import talk
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 from models.pairs.drafter_kinds import KINDS
@@ -165,3 +166,9 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
             if name == "model" and "foreign" in known:
                 hint = " Its draft has another tokenizer: --draft names it, and its drafter is foreign."
             raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")
+
+
+def check_think(wanted: str, pair: str, known: Sequence[str]) -> None:
+    """Say so if the pair's chat template does not obey `AnswerOptions.think`."""
+    if wanted not in known:
+        talk(f"think {wanted} changes nothing: {pair} obeys {', '.join(known)}.")

@@ -97,6 +97,17 @@ async def test_it_is_said_of_a_pair_that_writes_one_answer_at_a_time(
     assert capsys.readouterr().err.count("mamba can write one answer at a time only") == said
 
 
+async def test_it_is_said_that_a_pair_does_not_obey_think(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = Mock()
+    monkeypatch.setattr(service, "EngineLink", lambda *_: link)
+    pair = PairSpec("qwen", Source("x"), None)
+    with service.opened(pair, AnswerOptions(think="low"), 1, print, print):
+        link.listener(Loaded(PairInfo("qwen", 4096, "cpu", 1, thinks=("auto", "on", "off"))))
+    assert capsys.readouterr().err == "think low changes nothing: qwen obeys auto, on, off.\n"
+
+
 def test_a_client_that_leaves_in_the_middle_of_a_burst_leaves_no_word_in_the_log(
     tiny_server: RunningServer,
 ) -> None:
