@@ -155,8 +155,8 @@ class ChatApp(Program):
         """Replace pasted control characters by signs, and line ends by plain ones, for every widget. The left
         button alone clicks: the others are the terminal's, whose menu or paste a person wants with them.
 
-        Text typed on the first-run screen is passed to the prompt from here: of keys read together, the
-        later ones would reach a widget before the first one has closed that screen.
+        Text typed on the first-run screen or among the messages is passed to the prompt from here: of keys
+        read together, the later ones would act on these before the first one has led away.
         """
         if isinstance(event, MouseDown | MouseUp) and event.button > 1:
             return
@@ -175,7 +175,8 @@ class ChatApp(Program):
                 self.screen.dismiss(None)
                 self.chat.prompt.write(text)
                 return
-        await super().on_event(event)
+        if not (isinstance(event, Key) and self.chat.begins_prompt(event)):
+            await super().on_event(event)
 
     async def on_key(self, event: Key) -> None:
         """Write letters into the field of a screen that opened meanwhile: of keys read together, those behind

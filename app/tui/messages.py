@@ -12,13 +12,6 @@ class PromptReady(Message):
 
 
 @dataclass
-class PromptBegun(Message):
-    """A character was typed among the messages that is none of their keys."""
-
-    character: str
-
-
-@dataclass
 class CommandChosen(Message):
     """A command was picked in the palette."""
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from textual.app import ComposeResult
-from textual.events import Paste
+from textual.events import Key, Paste
 
 from app.chat.attachments import attach, mentioned, mistyped, without
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent
@@ -16,7 +16,7 @@ from app.history.unsent import Unsent
 from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptBegun, PromptReady
+from app.tui.messages import PromptReady
 from app.tui.program import Program
 from app.tui.screens.inspector import InspectorScreen
 from app.tui.screens.selecting import SelectingScreen
@@ -237,9 +237,15 @@ class ChatScreen(SelectingScreen[None]):
 
     action_leave_messages = action_back_to_prompt
 
-    def on_prompt_begun(self, event: PromptBegun) -> None:
+    def begins_prompt(self, event: Key) -> bool:
+        """Begin a prompt with a character that was typed among the messages and is none of their keys."""
+        # A space would scroll in other programs; nobody begins a prompt with one.
+        character = (event.is_printable and event.character or "").strip(" ")
+        if not character or self.app.focused is not self.transcript or event.key in self.active_bindings:
+            return False
         self.action_back_to_prompt()
-        self.prompt.area.insert(event.character)
+        self.prompt.area.insert(character)
+        return True
 
     def show_pair(self) -> None:
         self.transcript.welcome.draw()

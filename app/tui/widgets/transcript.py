@@ -7,14 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.reactive import var
 from textual.scrollbar import ScrollTo
 
 from app.tui.keys.keymap import bind
-from app.tui.messages import PromptBegun
 from app.tui.program import Program
 from app.tui.widgets.answer import Answer
 from app.tui.widgets.later import later
@@ -106,11 +104,6 @@ class Transcript(VerticalScroll, can_focus=True):
             self._size_before = self.size
             self._held = self._top, self._sees_selected
             self.call_after_refresh(self._stay)
-
-    def on_key(self, event: events.Key) -> None:
-        # A space would scroll in other programs; nobody begins a prompt with one.
-        if event.is_printable and event.character and event.character != " ":
-            self.post_message(PromptBegun(event.character))
 
     def update_node_styles(self, animate: bool = True) -> None:
         """Does nothing: no child's style depends on this focus, and visiting all messages costs seconds."""

@@ -180,6 +180,10 @@ async def test_a_character_that_is_no_key_of_the_messages_begins_a_prompt(open_c
         await chat.has("W", by="W")
         await chat.has("What", by=(*"hat",))
         assert chat.app.chat.transcript.selected is None
+        await chat.until(lambda: not chat.area.text, by="ctrl+c")
+        await chat.press("tab")
+        chat.press_at_once(*"That")
+        await chat.has("That")
 
 
 async def test_keys_right_after_tab_act_on_the_messages(open_chat: OpenChat) -> None:
