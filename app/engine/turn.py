@@ -32,7 +32,8 @@ class Turn:
     def add(self, played: Round) -> TextAdded:
         import mlx.core as mx
 
-        begin, (pieces, taken) = self.text.decoded, self._pieces(played)
+        # What opened a thought in the prompt is shown with the first round's text.
+        begin, (pieces, taken) = self.text.decoded if self.rounds else 0, self._pieces(played)
         if self.text.stopped:
             played = played.cut(taken, "stop")  # at the token that completed a stop text
         self.rounds.append(played)

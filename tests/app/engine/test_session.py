@@ -9,6 +9,7 @@ from app.engine.chat_prompt import FillIn
 from app.engine.events import Piece, PrefillProgressed, PromptCounted, TurnEnded, TurnsDropped
 from app.engine.protocol import Answer
 from app.engine.session import Message
+from app.history.records import AnswerFacts
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from tests.app.engine.playing import USER, play
@@ -88,12 +89,22 @@ def test_a_stop_text_ends_the_answer_wherever_token_borders_lie(
     assert engine.cancelled == 1
 
 
+class Thinking(ByteTokenizer):
+    """Its prompts end in a thought's mark."""
+
+    def apply_chat_template(self, *args: Any, **more: Any) -> list[int]:
+        return [*super().apply_chat_template(*args, **more), *b"<think>\n"]
+
+
+def test_an_answer_whose_thought_was_opened_in_the_prompt_has_the_numbers_of_the_whole() -> None:
+    added, ended = play(scripted_session("hm", tokenizer=Thinking())[0])
+    rounds = tuple(played for event in added for played in event.played)
+    assert AnswerFacts("pair", AnswerOptions(), rounds=rounds).covers_all
+    assert [ended.text[played.begin : played.end] for played in rounds] == ["<think>\nh", "m", ""]
+
+
 @pytest.mark.parametrize("stop", ["\n", "think>\nh", "\nhm", "<", ">\n"])
 def test_no_stop_text_is_found_in_a_thoughts_mark_at_the_end_of_the_prompt(stop: str) -> None:
-    class Thinking(ByteTokenizer):
-        def apply_chat_template(self, *args: Any, **more: Any) -> list[int]:
-            return [*super().apply_chat_template(*args, **more), *b"<think>\n"]
-
     session, _ = scripted_session("hm", tokenizer=Thinking())
     _, ended = play(session, stop_texts=[stop])
     assert (ended.text, ended.stopped_at) == ("<think>\nhm", None)
