@@ -144,8 +144,10 @@ class Rows:
         """Whether texts leave or join."""
         while self._waiting and self._waiting[0].ended:
             self._waiting.popleft()
-        gone = any(text and text.ended for text in self._places)
-        return gone or (bool(self._waiting) and len(self._live()) < self.most)
+        gone, full = any(text and text.ended for text in self._places), len(self._live()) >= self.most
+        for text in self._waiting if full else ():  # for a place: that is no time of its own
+            text.asked = time.perf_counter()
+        return gone or (bool(self._waiting) and not full)
 
     def _live(self) -> list[Text]:
         """Texts that have a place and have not ended."""

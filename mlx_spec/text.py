@@ -39,7 +39,7 @@ class Text:
     """Whether its last round was read, or it was cancelled."""
     asked: float = field(default_factory=time.perf_counter)
     begun: float | None = None
-    """When it was added and when its prompt was read, by `time.perf_counter`."""
+    """When it was added, or last had no place, and when its prompt was read, by `time.perf_counter`."""
     first_read: int = 0
     """Prompt tokens that are read before its first round."""
     cached_tokens: int = 0

@@ -2,6 +2,7 @@
 
 import gc
 import random
+import time
 import weakref
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -279,3 +280,13 @@ def test_a_policy_knows_which_texts_have_a_copy():
     for _ in range(3):  # numbers of later texts are no places
         list(engine.generate_batch([prompt(9, 1), prompt(9, 2)], [options] * 2))
     assert told.places
+
+
+def test_the_wait_for_a_place_is_no_part_of_the_time_to_the_first_token() -> None:
+    rows = engine_of(tiny_llama(), context_limit=64).rows(most=1)
+    first, second = (rows.add(prompt(20, seed), Options(max_tokens=8)) for seed in (1, 2))
+    asked, begun = second.asked, 0.0
+    while not first.ended:
+        begun = time.perf_counter()
+        rows.step()
+    assert asked < begun < second.asked
