@@ -83,6 +83,8 @@ def sentence(record: Record) -> str:
     texts = sum(comparison.same_text for comparison in comparisons.values())
     whole = len(comparisons) * len(record.prompts)
     same = "all texts are identical" if texts == whole else f"{texts} of {whole} texts are identical"
+    if not comparisons[best].plain_tps:  # nor of any other
+        return f"{comparisons[best].verdict}; {same}.{broken_off}"
     return (
         f"Best: {record.settings[best].label}, {comparisons[best].verdict}. Worst: "
         f"{record.settings[worst].label}, {comparisons[worst].ratio:.2f} times; {same}.{broken_off}"
@@ -100,7 +102,8 @@ def headline(record: Record, place: int) -> tuple[str, str]:
     drafted = f"accepted {one.acceptance_rate:.0%}, {one.accepted_per_round:.2f} per round"
     if one.accepted_per_round <= NOTICEABLE:
         drafted = "next to nothing was drafted and accepted"
-    return f"{gain}, {same}", f"{one.spread}; {drafted}.{_broken_off(record)}"
+    spread = f"{one.spread}; " if one.plain_tps else ""
+    return f"{gain}, {same}", f"{spread}{drafted}.{_broken_off(record)}"
 
 
 def _broken_off(record: Record) -> str:

@@ -9,7 +9,7 @@ from app.compare import store
 from app.compare.collector import RunCollector
 from app.compare.export import export
 from app.compare.record import Record
-from app.compare.words import sentence
+from app.compare.words import headline, sentence
 from tests.app.compare.scripted_runs import MODEL, TOKENS, record_of, stats, wanted
 from tests.app.run_command import Cli
 
@@ -55,3 +55,12 @@ def test_one_run_has_no_range_in_a_picture(tmp_path: Path) -> None:
             collector.add(run, TOKENS, stats(0.01 if run.setting else 0.02))
         export(record_of(collector), tmp_path / "bars.svg")
         assert (tmp_path / "bars.svg").read_text().count("<!-- 2.00-2.00 -->") == ranges
+
+
+def test_where_no_answer_has_a_second_token_no_sentence_gives_a_ratio_or_a_spread() -> None:
+    collector = RunCollector(wanted(MODEL, replace(MODEL, draft_length=4)))
+    for run in collector.plan.runs:
+        collector.add(run, TOKENS[:1], stats(0.01, TOKENS[:1]))
+    said = (sentence(record := record_of(collector)), *headline(record, 1))
+    assert said[0] == "no speed was measured: no answer has a second token; all texts are identical."
+    assert not any("1.00 t" in each for each in said), said
