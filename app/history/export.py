@@ -137,9 +137,12 @@ def import_file(history: History, path: Path) -> tuple[int, int]:
 
 def _numbers(facts: AnswerFacts) -> str:
     parts = [f"seed {facts.options.seed}", f"temperature {facts.options.temperature:g}"]
-    if facts.stats is not None:
-        parts += answer_figures(facts.stats)
-    if facts.finish in _ENDS:
+    if (stats := facts.stats) is not None:
+        parts += answer_figures(stats)
+        parts += [] if facts.covers_all else ["of the continuation only"]
+    if facts.finish == "length" and stats is not None and stats.tokens < facts.options.max_tokens:
+        parts.append("cut: the context is full")
+    elif facts.finish in _ENDS:
         parts.append(_ENDS[facts.finish])
     return " · ".join(parts)
 

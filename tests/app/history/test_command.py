@@ -83,6 +83,19 @@ def test_markdown_quotes_a_thought_before_its_answer() -> None:
     assert "> *Thought:*\n>\n> Still\n\n*seed 7" in text
 
 
+def test_the_numbers_in_markdown_say_why_an_answer_was_cut_and_what_they_leave_out() -> None:
+    facts = (cut := answer("a", "p")).facts
+    assert facts is not None and facts.stats is not None
+    late, exact = replace(facts.rounds[0], begin=4), replace(facts.options, max_tokens=facts.stats.tokens)
+    for changed, ends in (
+        ({}, " · cut: the context is full*"),
+        ({"options": exact}, " · cut at the length limit*"),
+        ({"finish": "stop", "rounds": (late,)}, " · of the continuation only*"),
+    ):
+        message = replace(cut, facts=replace(facts, **{"finish": "length", **changed}))
+        assert as_markdown(chat("c1", leaf="a"), [prompt("p", "hi"), message]).endswith(f"{ends}\n")
+
+
 @pytest.mark.parametrize("fence", ["```", "````", "~~~"])
 def test_code_that_was_cut_off_ends_before_what_follows_it_in_markdown(fence: str) -> None:
     cut, whole, listed = f"{fence}py\nx = 1", f"{fence}\ny\n{fence}", f"- one\n\n  {fence}\n  z"
