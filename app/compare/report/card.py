@@ -75,7 +75,8 @@ def _prediction(expected: dict[str, Any] | None, bench: dict[str, Any] | None) -
     if expected is None:
         return "nothing was predicted for this machine: it is no Mac, or its chip is not in the table"
     ways = []
-    for way in ("plain", "drafted"):
+    # Without a draft model only the plain speed is predicted.
+    for way in ("plain",) if expected["length"] is None else ("plain", "drafted"):
         low, high = expected[f"{way}_range"]
         text = f"{way} {expected[way]:.1f} tokens/s ({low:.1f} to {high:.1f})"
         if bench and (measured := bench["overall"][f"{way}_tps"]):

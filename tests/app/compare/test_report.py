@@ -24,6 +24,7 @@ from app.engine import drafting_state
 from app.settings.options import AnswerOptions
 from app.shell.errors import MachineFailed
 from models import load_pair
+from models.pairs.catalogue import REAL_PAIR
 from models.speed.chips import find_chip
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
@@ -176,6 +177,19 @@ def test_one_json_and_one_card_with_a_prediction_are_written(
     document["pairs"][0]["parts"]["bench"]["by_category"]["one"] |= no_speed
     assert "\n| one | - | - | - |" in card(document)
     assert str(json_file) in printed.err and str(card_file) in printed.err
+
+
+def test_the_card_compares_a_drafted_speed_with_no_prediction_where_only_plain_decoding_has_one(
+    monkeypatch: pytest.MonkeyPatch, report: Report, tmp_path: Path, result: PairResult
+) -> None:
+    monkeypatch.setattr("models.speed.machine.this_chip", lambda: find_chip("M4 Pro"))
+    said = list[str]()
+    for result.name in (REAL_PAIR, "builtin"):
+        (tmp_path / result.name).mkdir()
+        report(result, out=result.name)
+        (card_file,) = tmp_path.glob(f"{result.name}/*.md")
+        said += re.findall("predicted for .*", card_file.read_text())
+    assert [text.count(": off by ") for text in said] == [1, 2], "the first has no draft model"
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)], ids=["card", "json"])
