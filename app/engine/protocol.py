@@ -53,7 +53,8 @@ class Answer:
     prompt_name: str = "prompt"
     """What the request's API calls the prompt, for a refusal."""
     fresh: bool = False
-    """Nothing is drafted from earlier answers: a repeat of one would accept what it taught the drafters."""
+    """Nothing is drafted from earlier answers, unless others are in progress: a repeat of one would accept
+    what it taught the drafters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class Session:
             reading = PrefillProgressed(done, total)
 
         rows = self._open_rows()
-        if request.fresh:
+        if request.fresh and not rows.busy:  # drafts of answers in progress go on from what was read
             for drafter in self._pair.engine.drafters:
                 drafter.forget()
         text = rows.add(

@@ -55,7 +55,8 @@ def _as_chats_ask(given: Answer) -> Answer:
     answers wait while they are indexed.
     """
     fit = sum(map(len, given.documents)) <= MOST_PREDICTED
-    return Answer(0, given.prompt, given.options, given.documents if fit else (), given.begun)
+    documents = given.documents if fit else ()
+    return Answer(0, given.prompt, given.options, documents, given.begun, fresh=given.fresh)
 
 
 async def cancel(request: Request) -> Response:

@@ -123,7 +123,8 @@ class ScriptedSession:
             asked += "".join(json.dumps(m["tool_calls"]) for m in prompt if "tool_calls" in m)
             asked += "".join(f"<{m['reasoning_content']}>" for m in prompt if "reasoning_content" in m)
             documents = f"|{len(request.documents)} documents"
-            script = (asked, f"|{request.begun}"), (documents, f"|seed {options.seed}")
+            end = f"|seed {options.seed}" + "|fresh" * (request.fresh and "afresh" in said)
+            script = (asked, f"|{request.begun}"), (documents, end)
         if said == "differ" and drafting:
             script = (*script, ("", " And more."))
         rounds: list[Round] = []

@@ -115,3 +115,20 @@ def test_an_answer_asked_for_afresh_drafts_nothing_that_the_same_answer_before_t
 
     first = accepted(fresh=True)
     assert accepted(fresh=True) == first < accepted(fresh=False)
+
+
+def test_an_answer_asked_for_afresh_takes_nothing_from_others_in_progress(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, forgotten = fresh(tiny_pair), list[str]()
+    for drafter in session._pair.engine.drafters:
+        monkeypatch.setattr(drafter, "forget", lambda name=drafter.name: forgotten.append(name))
+    other = session.answer(Answer(0, HELLO, AnswerOptions(max_tokens=40)))
+    while not isinstance(next(other), TextAdded):
+        continue
+    afresh = Answer(1, HELLO, AnswerOptions(max_tokens=4), fresh=True)
+    list(session.answer(afresh))
+    assert not forgotten
+    list(other)
+    list(session.answer(afresh))
+    assert tuple(forgotten) == session.info.drafters

@@ -7,8 +7,9 @@ from unittest.mock import Mock
 import pytest
 from starlette.requests import Request
 
-from app.engine.events import PairInfo
+from app.engine.events import PairInfo, TurnEnded
 from app.engine.protocol import Answer, Loaded
+from app.engine.server_client import LINE
 from app.server import service
 from app.server.answering import respond
 from app.server.chat_completions import ChatWriter
@@ -120,3 +121,16 @@ def test_a_client_that_leaves_in_the_middle_of_a_burst_leaves_no_word_in_the_log
                 pass
     tiny_server.wait_for("num_requests_running", 0)
     assert not [line for line in tiny_server.lines[begun:] if "socket" in line]
+
+
+def test_a_comparison_over_http_drafts_nothing_from_its_answer_before(scripted_server: RunningServer) -> None:
+    for fresh in (False, True):
+        answer = {
+            "id": 0,
+            "prompt": [{"role": "user", "content": "echo afresh"}],
+            "options": {},
+            "fresh": fresh,
+        }
+        lines = scripted_server.ask("/mlx-spec/answer", {"answer": answer, "call": "1"}).body.splitlines()
+        last = LINE.validate_json(lines[-1])
+        assert isinstance(last, TurnEnded) and last.text.endswith("|fresh") is fresh
