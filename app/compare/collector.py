@@ -114,7 +114,8 @@ class RunCollector:
                 yield (prompt, setting), plain, drafted
 
     def _complete(self) -> tuple[Sequence[int], Sequence[int], int]:
-        """(prompts, settings, repeats) that can be judged: prompts with all their runs.
+        """(prompts, settings, repeats) that can be judged: prompts with all their runs, or all prompts with
+        the settings that were complete before longer ones were added.
 
         Without any, the first prompt, with the settings that answered it and their plain ones.
         """
@@ -122,6 +123,8 @@ class RunCollector:
         prompts = range(len(self.plan.questions))
         counts = {place: len(answers) for place, answers in self._answers.items()}
         whole = [p for p in prompts if all(counts.get((p, s)) == repeats for s in places)]
+        if self.plan.complete and len(whole) < len(prompts):
+            return prompts, places[: self.plan.complete], repeats
         if whole:
             return whole, places, repeats
         drafted = [place[1] for place, _, _ in self._beside_plain() if place[0] == 0]

@@ -102,6 +102,8 @@ class Plan:
     """Speeds count: every setting is warmed up, and `run_plan` prefills every run's whole prompt."""
     climbs: bool = False
     """Longer draft lengths are added while they are faster."""
+    complete: int = 0
+    """Settings whose runs were all finished before the last longer ones were added."""
 
     @property
     def runs(self) -> Iterator[Run]:
@@ -143,7 +145,9 @@ class Plan:
             longer = [length for length in LONGER if length > longest]
             if longer and max(by_length, key=by_length.__getitem__) == longest:
                 added.append(replace(kind, draft_length=longer[0]))
-        return replace(self, settings=(*self.settings, *added)) if added else None
+        if not added:
+            return None
+        return replace(self, settings=(*self.settings, *added), complete=len(self.settings))
 
 
 def plan(

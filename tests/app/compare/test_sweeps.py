@@ -107,6 +107,24 @@ async def test_the_runs_of_greater_lengths_follow_and_are_judged_with_the_others
     assert record is not None and [setting.name for setting in record.settings] == ran
 
 
+@pytest.mark.parametrize("prompts", [1, 3])
+async def test_stopped_at_a_greater_length_a_sweep_judges_what_was_complete_before(prompts: int) -> None:
+    def send(asker: Asker, request: Answer) -> int:
+        seconds = 0.1 / (1 + (request.options.draft_length or 0))
+        asker(Answered(1, TurnEnded("text", TOKENS, "stop", 0, stats(seconds))))
+        return 1
+
+    link = Mock(info=None, pair=Mock(as_json=lambda: {"name": "p"}), send=send)
+    plan = replace(wanted(Setting("model", 8, 0.0), prompts=prompts, repeats=2), climbs=True)
+    progress = ComparisonInProgress(link, plan)
+    async for event in progress.events():
+        if isinstance(event, Run) and event.setting == 2 and (event.prompt or event.repeat):
+            progress.break_off("stopped by you")
+    record = progress.record()
+    assert record is not None and (len(record.prompts), record.repeats) == (prompts, 2)
+    assert [setting.name for setting in record.settings] == ["plain", "model, 8 tokens"]
+
+
 async def test_a_comparison_whose_answer_the_server_ends_is_not_said_to_be_stopped_by_the_person() -> None:
     def send(asker: Asker, request: Answer) -> int:
         asker(Answered(1, TurnEnded("text", TOKENS, "cancelled", 0, stats(0.1))))
