@@ -30,12 +30,12 @@ def drop(target: Model, drafters: Sequence[Drafter]) -> None:
     for model in models_of(target, drafters):
         model.drop()
     for drafter in drafters:
-        drafter.forget()
+        drafter.drop()
 
 
 def renew(drafter: Drafter) -> None:
     """Give a drafter of another engine one empty place, as a new one has."""
     for model in drafter.models:
         model.drop()
-    drafter.forget()
+    drafter.drop()
     drafter.rearrange([0])

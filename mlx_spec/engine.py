@@ -145,8 +145,10 @@ class Engine:
     def forget(self) -> None:
         """Read the next prompt from its first token and keep nothing of earlier texts, as after loading."""
         self._write(None)
-        for part in (*self._models, *self.drafters):
-            part.forget()
+        for model in self._models:
+            model.forget()
+        for drafter in self.drafters:
+            drafter.drop()
 
     @property
     def drafter_names(self) -> list[str]:

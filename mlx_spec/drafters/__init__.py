@@ -92,8 +92,12 @@ class Drafter(ABC):
         return None
 
     def forget(self) -> None:
-        """Keep nothing of the texts before, as after loading; texts that are cached are not read again."""
+        """Know nothing of the texts before, as after loading; texts that are cached are not read again."""
         return None
+
+    def drop(self) -> None:
+        """Forget, and hold nothing of a text: the target reads it again for this drafter."""
+        self.forget()
 
     def reusable(self, tokens: Sequence[int], place: int) -> int:
         """How many of the first tokens the target need not read again for it, of a text at this place."""

@@ -55,7 +55,8 @@ class FeatureDrafter(ModelDrafter):
         self._features = rearranged(self._features, order)
         self._kept.rearrange(order)
 
-    def forget(self) -> None:
+    def drop(self) -> None:
+        super().drop()
         self._waiting = []
         self._kept.forget()
         self._features = mx.zeros((len(self._kept.seen), 0, self.head.width))

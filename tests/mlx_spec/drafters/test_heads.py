@@ -5,7 +5,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from mlx_spec import Engine, UnsupportedModel
+from mlx_spec import Engine, Options, UnsupportedModel
 from mlx_spec.arrays import Length, Pass
 from mlx_spec.drafters.dflash import DFlashDrafter
 from mlx_spec.drafters.eagle import EagleDrafter
@@ -136,3 +136,15 @@ def test_a_head_that_joins_a_chat_begun_without_it_reads_what_it_missed(name: st
 def test_features_taken_as_read_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EagleDrafter, "reusable", lambda self, tokens, place: len(tokens))
     assert not joins_late("eagle")
+
+
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_of_a_cached_text_nothing_is_read_again_for_a_head_that_forgot_the_answer_before(name: str) -> None:
+    """As between a comparison's answers: else the drafted ones alone wait for their whole prompt."""
+    engine = Engine(heads.target(), [UNTRAINED[name]()], context_limit=400)
+    cached: list[int] = []
+    for _ in range(2):
+        engine.drafters[0].forget()
+        rounds = list(engine.generate(PROMPT, Options(max_tokens=6, drafter=name, draft_length=3)))
+        cached.append(engine.stats(rounds).cached_tokens)
+    assert cached == [0, len(PROMPT) - 1]
