@@ -25,9 +25,10 @@ from app.server.endpoints import health
 from app.server.metrics import Metrics
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
+from tests.app.engine.exchange import ask, ended, exchange
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
-from tests.app.server.test_chat_over_http import ask, is_text, pair, until, until_last
+from tests.app.server.test_chat_over_http import is_text, pair
 
 
 def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a_request_is_logged(
@@ -47,7 +48,7 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
             server.wait_for("num_requests_running", 1)
             assert chat.poll() == [], "a chat waits too"
             (tmp_path / "load").touch()
-        assert [type(event) for event in until_last(chat, 0)] == [Loaded]
+        assert [type(event) for event in exchange(chat, until=bool)] == [Loaded]
         assert waiting.result().status == 200 and server.ask("/health").json == {"status": "ok"}
         (model,) = server.ask("/v1/models").json["data"]
         assert (model["context_length"], model["drafters"]) == (4096, ["lookup", "model"])
@@ -58,20 +59,19 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
         server.ask("/v1/models", headers={"Origin": "http://secret.example"})
         server.ask("/v1/%0A403:%20forged")
         server.ask(CHAT, method="M" * 10_000)
-        chat.send(ask(2, "refuse"))
-        until_last(chat, 2)
-        chat.send(ask(1, "slow", AnswerOptions(max_tokens=10_000)))
-        until(chat, is_text)
+        exchange(chat, ask(2, "refuse"), until=ended(2))
+        slow = ask(1, "slow", AnswerOptions(max_tokens=10_000))
+        exchange(chat, slow, until=lambda events: any(map(is_text, events)))
         with server.asking(CHAT, chat_body("slow", stream=True)) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
             began = time.monotonic()
             assert server.end(signal.SIGTERM) == 0
             assert time.monotonic() - began < 8
             assert b"shutting down" in b"".join(iter(lambda: connection.recv(1_000_000), b""))
-    *_, last = until_last(chat, 1)
+    *_, last = exchange(chat, until=ended(1))
     match last:
-        case Answered(1, TurnEnded() as ended):
-            assert ended.finish_reason == "cancelled"
+        case Answered(1, TurnEnded() as cut):
+            assert cut.finish_reason == "cancelled"
         case _:
             assert isinstance(last, AnswerFailed)
     with pytest.raises(BadInput, match="No server answers at .*mlx-spec serve"):
