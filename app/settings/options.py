@@ -171,4 +171,9 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
 def check_think(wanted: str, pair: str, known: Sequence[str]) -> None:
     """Say so if the pair's chat template does not obey `AnswerOptions.think`."""
     if wanted not in known:
-        talk(f"think {wanted} changes nothing: {pair} obeys {', '.join(known)}.")
+        talk(f"think {wanted} changes nothing: {obeyed(pair, known)}.")
+
+
+def obeyed(pair: str, known: Sequence[str]) -> str:
+    """The values of `AnswerOptions.think` that the pair's chat template obeys, as a sentence's part."""
+    return f"{pair} obeys {', '.join(known)}" if len(known) > 1 else f"{pair} has no switch for a thought"

@@ -14,7 +14,7 @@ from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
 from app.history.export import Kind
 from app.history.records import ChatRow
-from app.settings.options import DRAFTER, THINKING, check_drafters
+from app.settings.options import DRAFTER, THINKING, check_drafters, obeyed
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import written_out
 from app.shell.number_text import counted
@@ -187,7 +187,7 @@ class CommandRunner:
             when += f"; {info.name} has {', '.join(info.drafters)}"
         think = self._chat.settings.options.think
         if command.name == THINKING.command and info and (not value or think not in info.thinks):
-            when += f"; {info.name} obeys {', '.join(info.thinks)}"
+            when += f"; {obeyed(info.name, info.thinks)}"
         text = describe(self._chat.settings, command.name)
         return f"{text[0].upper()}{text[1:]}{when}."
 

@@ -136,7 +136,9 @@ async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(o
         await chat.until(lambda: chat.app.state.settings.options.draft_length is None, by="/length auto")
         await chat.noticed("/temperature", by="/temprature 1")
         await chat.noticed("between 0.0001 and 10", by="/temperature 99")
-        await chat.noticed("Think is off from the next answer on; scripted obeys auto.", by="/think off")
+        await chat.noticed(
+            "Think is off from the next answer on; scripted has no switch for a thought.", by="/think off"
+        )
         await chat.noticed("it must be auto, on, off, low, medium or high (off?)", by="/think of")
         await chat.until(
             lambda: "There is no answer yet. Send a prompt first." in chat.notices, by="/thoughts"
