@@ -27,7 +27,7 @@ def by_think(think: str) -> dict[str, Any]:
     return {} if think == AUTO else {"reasoning_effort": think}
 
 
-def told(think: str, own: Mapping[str, Any]) -> Mapping[str, Any]:
+def values_for(think: str, own: Mapping[str, Any]) -> Mapping[str, Any]:
     """The chat template's variables: a request's own over those of `think`. A level alone, which many clients
     always send, leaves a switch as `think` has it.
     """

@@ -23,7 +23,7 @@ from app.engine.chat_prompt import (
     chat_ids,
     raw_ids,
     thinks,
-    told,
+    values_for,
 )
 from app.engine.difference import Difference
 from app.engine.events import (
@@ -142,7 +142,7 @@ class Session:
         options = replace(options, stop_tokens=stops)
         reader = AnswerReader(tokenizer, request.tools, parts=request.parts)
         documents = [self._encode(document) for document in request.documents]
-        values = told(options.think, request.template_values)
+        values = values_for(options.think, request.template_values)
         limit = None if request.whole else options.max_tokens
         begun_size = len(self._encode(request.begun))
         ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools, values)

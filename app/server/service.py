@@ -18,7 +18,7 @@ from app.engine.protocol import AnswerFailed, Loaded, LoadFailed
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
-from app.settings.options import AnswerOptions, check_drafters, check_think
+from app.settings.options import AnswerOptions, check_drafters, note_think
 from app.shell.errors import AppError, BadInput, MachineFailed
 from app.shell.output import talk
 from models.pairs.pair import PairSpec
@@ -102,7 +102,7 @@ def opened(
             check_drafters(defaults.drafter, pair.name, event.info.drafters)
         except BadInput as error:
             failed(error)
-        check_think(defaults.think, pair.name, event.info.thinks)
+        note_think(defaults.think, pair.name, event.info.thinks)
         if at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 

@@ -168,7 +168,7 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
             raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")
 
 
-def check_think(wanted: str, pair: str, known: Sequence[str]) -> None:
+def note_think(wanted: str, pair: str, known: Sequence[str]) -> None:
     """Say so if the pair's chat template does not obey `AnswerOptions.think`."""
     if wanted not in known:
         talk(f"think {wanted} changes nothing: {obeyed(pair, known)}.")

@@ -150,15 +150,21 @@ def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     assert "one more token drafted by model costs" in printed.out and "not timed" not in printed.out
 
 
-def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
-    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
-) -> None:
-    def pressed_once_timed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
+def press_ctrl_c_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the first kind of round is timed."""
+    timed = Calibration._timed
+
+    def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
         signal.raise_signal(signal.SIGINT)
         return timed(calibration, kind, warm)
 
-    timed = Calibration._timed
-    monkeypatch.setattr(Calibration, "_timed", pressed_once_timed)
+    monkeypatch.setattr(Calibration, "_timed", pressed)
+
+
+def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
+    tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    press_ctrl_c_at_once(monkeypatch)
     out = run("tune", *tiny_pair.arguments, code=130).out
     assert "rows of a pass" in out and "accepted" not in out
     assert run.json("tune", *tiny_pair.arguments, code=130)["complete"] is False
@@ -167,14 +173,10 @@ def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
 def test_a_tune_that_is_cut_short_keeps_what_was_known(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    def pressed_once_timed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
-        signal.raise_signal(signal.SIGINT)
-        return timed(calibration, kind, warm)
-
     run("tune", *tiny_pair.arguments)
     file = drafting_state.state_file(loaded(tiny_pair))
-    known, timed = file.read_bytes(), Calibration._timed
-    monkeypatch.setattr(Calibration, "_timed", pressed_once_timed)
+    known = file.read_bytes()
+    press_ctrl_c_at_once(monkeypatch)
     assert "what was known before is kept" in run("tune", *tiny_pair.arguments, code=130).err
     assert file.read_bytes() == known
 
