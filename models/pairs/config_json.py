@@ -8,9 +8,14 @@ from typing import Any
 from models.errors import BadChoice
 from models.pairs.drafter_kinds import DRAFT_MODELS, check_kind, config_kind
 
-READ_QUANTIZED = ("awq", "bitnet", "fp8", "gptq", "modelopt", "mxfp4", "mxfp8", "pack-quantized",
+READ_QUANTIZED = ("awq", "bitnet", "fp8", "modelopt", "mxfp4", "mxfp8", "pack-quantized",
                   "mxfp4-pack-quantized", "nvfp4-pack-quantized")  # fmt: skip
-"""The methods and formats of quantization that mlx-lm reads, beside its own."""
+"""The methods and formats of quantization that mlx-lm reads, beside its own. It names GPTQ too, but refuses
+the `g_idx` of its files, and takes their rows for columns."""
+UNPACKED = ("fp8", "modelopt", "pack-quantized", "mxfp4-pack-quantized", "nvfp4-pack-quantized")
+"""Those that a model's own code in mlx-lm has to unpack."""
+PLAIN = ("gemma", "llama", "phi", "qwen")
+"""What the types begin with whose code does not."""
 
 
 def check_settings(config: dict[str, Any], where: str, files: Iterable[str]) -> None:
@@ -33,10 +38,12 @@ def check_config(config: dict[str, Any], where: str) -> None:
     found = named.get("quantization_config") or {}
     packed = found.get("quant_method") == "compressed-tensors"
     method = found.get("format" if packed else "quant_method", "a method without a name")
-    if method in ("awq", "gptq") and (bits := found.get("bits", 4)) != 4:  # noqa: PLR2004
-        method = f"{method} in {bits} bits"
-    of_qwen = method == "fp8" and "scale_fmt" not in found and config["model_type"].startswith("qwen")
-    if found and not config.get("quantization") and (of_qwen or method not in READ_QUANTIZED):
+    plain = method in UNPACKED and "scale_fmt" not in found and config["model_type"].startswith(PLAIN)
+    if method == "awq" and (bits := found.get("bits", 4)) != 4:  # noqa: PLR2004
+        method = f"awq in {bits} bits"
+    if method == "modelopt" and (kind := found.get("quant_algo", "NVFP4")) != "NVFP4":
+        method = f"modelopt in {kind}"
+    if found and not config.get("quantization") and (plain or method not in READ_QUANTIZED):
         raise BadChoice(
             f"{where} is quantized by {method}, which mlx-lm does not read. Use a version for MLX, or the "
             "unquantized original."

@@ -40,6 +40,7 @@ HYDRA = b'{"speculators_model_type": "hydra"}'
         ({"config.json": CODE}, {}, r"org/target needs its own Python code \(mine\.py\) to run"),
         ({"config.json": PACKED % b"bitsandbytes"}, {}, "org/target is quantized by bitsandbytes, which"),
         ({"config.json": PACKED % b"fp8"}, {}, "org/target is quantized by fp8, which"),
+        ({"config.json": PACKED % b"gptq"}, {}, "org/target is quantized by gptq, which"),
         ({}, {"config.json": b"{}"}, "config.json of org/draft names no model_type"),
     ],
 )  # fmt: skip

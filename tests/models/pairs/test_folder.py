@@ -193,13 +193,19 @@ def test_a_small_file_that_cannot_be_read_is_named_and_its_repair_is_seen(folder
 @pytest.mark.parametrize(
     ("kind", "found", "refused"),
     [
-        ("llama", {"quant_method": "compressed-tensors", "format": "pack-quantized"}, ""),
+        ("deepseek_v3", {"quant_method": "compressed-tensors", "format": "pack-quantized"}, ""),
+        ("llama", {"quant_method": "compressed-tensors", "format": "pack-quantized"}, "pack-quantized"),
         ("llama", {"quant_method": "compressed-tensors", "format": "int-quantized"}, "int-quantized"),
         ("qwen3", {"quant_method": "fp8"}, "fp8"),
         ("qwen3", {"quant_method": "fp8", "scale_fmt": "ue8m0"}, ""),
         ("deepseek_v3", {"quant_method": "fp8"}, ""),
-        ("llama", {"quant_method": "gptq", "bits": 8}, "gptq in 8 bits"),
-        ("llama", {"quant_method": "gptq", "bits": 4}, ""),
+        ("gemma3_text", {"quant_method": "fp8"}, "fp8"),
+        ("muse_spark", {"quant_method": "modelopt", "quant_algo": "NVFP4"}, ""),
+        ("qwen3", {"quant_method": "modelopt", "quant_algo": "NVFP4"}, "modelopt"),
+        ("muse_spark", {"quant_method": "modelopt", "quant_algo": "FP8"}, "modelopt in FP8"),
+        ("llama", {"quant_method": "awq", "bits": 8}, "awq in 8 bits"),
+        ("llama", {"quant_method": "awq", "bits": 4}, ""),
+        ("llama", {"quant_method": "gptq", "bits": 4}, "gptq"),
         ("llama", {"load_in_8bit": True}, "a method without a name"),  # bitsandbytes of 2023
     ],
 )
