@@ -18,6 +18,7 @@ from models.hub.client import ask_again
 from models.hub.incomplete import partial_file
 from models.pairs.drafter_kinds import LAYER_SKIP, check_kind, config_kind
 from models.pairs.folder import (
+    ADAPTER,
     WEIGHTS,
     check_json_file,
     check_safetensors,
@@ -30,8 +31,6 @@ from models.pairs.pair import Source
 
 _SMALL = ("*.json", "*.jinja", "*.txt", "*.tiktoken", "tokenizer.model")
 _OTHER_FORMATS = (".gguf", ".bin", ".pth", ".pt", ".safetensors", ".onnx")
-_ADAPTER = "adapter_config.json"
-"""Of an adapter as PEFT saves it: small changes to another model's weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
     weights = [file for file in files if file.is_weights]
     others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
     if not weights and (others or "config.json" not in names):
-        if _ADAPTER in names:
+        if ADAPTER in names:
             raise BadChoice(f"{source} is an adapter, no whole model. Choose a model with it merged in.")
         raise _no_weights(source, *others)
     if "config.json" not in names:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 from math import prod
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from models.errors import BadChoice, BadSource, BrokenFiles
@@ -18,6 +19,8 @@ from models.pairs.drafter_kinds import DRAFT_MODELS, LAYER_SKIP, MODEL, config_k
 from models.pairs.pair import Source
 
 INDEX = "model.safetensors.index.json"
+ADAPTER = "adapter_config.json"
+"""Of an adapter, as PEFT and mlx-lm save it: small changes to another model's weights."""
 READ_AT_LOAD = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -56,7 +59,7 @@ def check_folder(folder: Path) -> int:
     checked, and the size is the whole file's.
 
     Raises:
-        BadChoice: no config.json, no safetensors, no tokenizer.
+        BadChoice: no config.json, no safetensors, no tokenizer; an adapter.
         BrokenFiles: a file named by the index is missing, or a file is truncated or unreadable.
     """
     if folder.is_file():
@@ -64,6 +67,7 @@ def check_folder(folder: Path) -> int:
             if file.read(4) != b"GGUF":
                 raise _broken(folder, "is no GGUF file")
         return folder.stat().st_size
+    _check_no_adapter(folder)
     config = read_json(folder / "config.json")
     if config is None:
         one = next((f" Name a file in it: {file}" for file in sorted(folder.glob("*.gguf"))), "")
@@ -83,6 +87,7 @@ def check_drafter(folder: Path) -> str:
     """
     if not os.path.exists(folder):
         raise BadSource(f"There is no drafter folder {folder}. {_DRAFTER_WANTED}")
+    _check_no_adapter(folder)
     config = {} if folder.is_file() else read_json(folder / "config.json")
     if config is None:
         raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
@@ -91,6 +96,14 @@ def check_drafter(folder: Path) -> str:
     except BrokenFiles as error:
         raise BrokenFiles(f"{error} Train or fetch it again.", error.path) from error
     return config_kind(config)
+
+
+def _check_no_adapter(folder: Path) -> None:
+    if (folder / ADAPTER).exists() and not any(folder.glob(WEIGHTS[0])):
+        raise BadChoice(
+            f"{folder} holds an adapter, no whole model. Merge it into its model, one of mlx-lm's with "
+            f"`mlx_lm.fuse --model MODEL --adapter-path {quote(str(folder))}`, and name the folder with both."
+        )
 
 
 def by_kind(drafters: Iterable[Source]) -> dict[str, Source]:

@@ -14,7 +14,7 @@ import pytest
 
 from models.errors import BadChoice, BrokenFiles
 from models.pairs.config_json import check_config
-from models.pairs.folder import INDEX, READ_AT_LOAD, check_folder, check_safetensors, holds
+from models.pairs.folder import INDEX, READ_AT_LOAD, check_drafter, check_folder, check_safetensors, holds
 from models.pairs.installed import is_installed
 from models.pairs.pair import Source
 from tests.models.tiny_models import edit, make_model, make_tokenizer
@@ -135,6 +135,25 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         (folder / name).unlink()
         with pytest.raises(BadChoice, match=message):
             check_folder(folder)
+
+
+@pytest.mark.parametrize("more", [(), ("config.json", "tokenizer.json")])
+@pytest.mark.parametrize("check", [check_folder, check_drafter])
+def test_an_adapter_is_said_to_be_one_and_how_to_merge_it(
+    folder: Path, tmp_path: Path, check: Callable[[Path], object], more: tuple[str, ...]
+) -> None:
+    """As mlx-lm saves it, and as PEFT may, with the config.json of its model."""
+    adapter = tmp_path / "my adapter"
+    adapter.mkdir()
+    for name in ("adapter_config.json", "adapters.safetensors"):
+        (adapter / name).write_text("{}")
+    for name in more:
+        (adapter / name).write_bytes((folder / name).read_bytes())
+    with pytest.raises(BadChoice, match=rf"adapter holds an adapter, .* --adapter-path '{adapter}'`"):
+        check(adapter)
+
+    (folder / "adapter_config.json").write_text("{}")  # left beside a whole model
+    check(folder)
 
 
 @pytest.mark.parametrize(
