@@ -42,6 +42,8 @@ SHOWN = 10
 """Groups of files between two measurements of the acceptance."""
 SHORTEST = 16
 """Least tokens of a text to train on."""
+IN_VAIN = 500
+"""Shorter texts that the target writes one after the other before no longer one is expected of it."""
 PASSAGE = 320
 """Most tokens of a user's text in one task for the target."""
 PROBE = 256
@@ -110,8 +112,7 @@ class Fitting(Work):
         usual = self._shop.tokenizer.encode(USUAL, add_special_tokens=False)
         tapped, text = Model(target, taps=kind.taps), Text((usual * PROBE)[:PROBE], 0, True)
         studied = kind.study(tapped, text)
-        count = len(studied.tokens)
-        missing = max(0, tokens - done)
+        count, missing = len(studied.tokens), max(0, tokens - done)
         reading = missing * seconds(lambda: mx.eval(kind.study(tapped, text).logprobs)) / count
         learner = kind.learner(kind.tokens or range(min(KNOWN, kind.vocab)))
         fit = Fit(learner, [], 1, self._state)
@@ -168,8 +169,7 @@ class Fitting(Work):
             fit.tokens = pace.reached(done, wanted, self._seconds_left())
             if progress.files >= looked + SHOWN:
                 looked, look = progress.files, fit.acceptance(self._held_out())
-            left = pace.left(done, fit.tokens)
-            unit = self._kind.unit
+            left, unit = pace.left(done, fit.tokens), self._kind.unit
             report(Step("Learning", done, fit.tokens, unit, left, accepted_text(look, unit)))
 
         fit.run(fitted)
@@ -188,12 +188,10 @@ class Fitting(Work):
 
     def _read(self, report: Report) -> None:
         """Run the target on texts and store the results, until there are enough."""
-        self._shop.unfinished.mkdir(parents=True, exist_ok=True)
         done = self._tokens_read
         wanted = self._to_read(done)
         pace = Pace(done)
-        tapped = Model(self._shop.target, taps=self._kind.taps)
-        texts = self._texts()
+        tapped, texts = Model(self._shop.target, taps=self._kind.taps), self._texts()
         while done < wanted and self._seconds_left(WRITING) > 0:
             studies: list[study.Study] = []
             for text in islice(texts, TEXTS):
@@ -289,12 +287,14 @@ class Fitting(Work):
             yield from (part for part in self._parts([text]) if self._kind.read_as(part) not in read)
         if self._writes:
             # A new seed each time, so that a resumed job gets no text twice.
-            yield from self._parts(self._shop.own_texts(seed=time.time_ns(), passages=passages))
+            own = self._shop.own_texts(seed=time.time_ns(), passages=passages)
+            parts = (list(self._parts([text])) for text in own)
+            while found := next(filter(None, islice(parts, IN_VAIN)), []):
+                yield from found
 
     def _parts(self, texts: Iterable[Text]) -> Iterator[Text]:
         longest = self._kind.longest
         for text in texts:
-            for first in range(0, len(text.tokens), longest):
+            for first in range(0, len(text.tokens) + 1 - SHORTEST, longest):
                 tokens = text.tokens[first : first + longest]
-                if len(tokens) >= SHORTEST:
-                    yield Text(tokens, max(0, text.begin - first), text.greedy)
+                yield Text(tokens, max(0, text.begin - first), text.greedy)

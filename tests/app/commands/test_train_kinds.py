@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mlx_lm.models.llama import Model, ModelArgs
 from app.cli import main
 from mlx_spec.training.layer_search import Found
 from mlx_spec.training.own_text import Sizes
+from mlx_spec.training.study import Text
 from models.errors import BadChoice
 from models.pairs.own_drafters import own_drafters
 from models.pairs.pair import Source
@@ -228,6 +230,22 @@ def test_a_target_that_writes_no_chats_learns_from_given_texts_alone(
     assert "is computed  0 s, 0 B" in run(*train, "--texts", text, "--dry-run").out, "nothing is left"
     monkeypatch.setattr("models.training.fitting.TOKENS", learnt)
     run(*train)  # enough is read
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_a_target_that_writes_short_texts_alone_is_not_asked_for_ever(
+    tiny_pair: TinyPair, tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts(*_: object) -> Iterator[Text]:
+        yield from repeat(Text([1, 2, 3], 2, True), 2000)
+        pytest.fail("it goes on")
+
+    monkeypatch.setattr("mlx_spec.training.own_text.own_texts", texts)
+    train = ["train", str(tiny_pair.target)]
+    assert "No text is long enough to learn from. Name longer ones" in run(*train, code=2).err
+    given = tmp_path / "text.txt"
+    given.write_text("abc abd " * 10)
+    assert "eagle is ready" in run(*train, "--texts", given).out
 
 
 def fails(target: object) -> int:
