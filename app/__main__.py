@@ -8,9 +8,11 @@ from app.shell import exit_codes
 def main() -> int:
     """Run the command line; return its exit code."""
     try:
-        from app import cli
+        from app.shell.interrupt import Interrupt
 
-        return cli.main()
+        with Interrupt() as interrupt:  # some errors amid an import are printed by Python, and lost
+            from app import cli
+        return exit_codes.INTERRUPTED if interrupt.pressed else cli.main()
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
 

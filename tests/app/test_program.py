@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import tomllib
+import weakref
+from collections.abc import Callable
 from importlib.abc import MetaPathFinder
 from importlib.metadata import EntryPoint
 from io import BytesIO, TextIOWrapper
@@ -52,13 +54,23 @@ def test_ctrl_c_keeps_the_text_and_exits_with_130_and_a_closed_stdin_is_no_error
     assert len((first + out).decode(errors="replace")) < 4000
 
 
+def press(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def press_amid_a_clean_up() -> None:
+    """An error there is printed by Python, which goes on: it cleans up after each import."""
+    weakref.finalize({*()}, press)
+
+
+@pytest.mark.parametrize("pressed", [press, press_amid_a_clean_up])
 def test_ctrl_c_while_the_program_is_still_being_imported_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    pressed: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Pressed(MetaPathFinder):
         def find_spec(self, name: str, *_: object) -> None:
             if name == "app.cli":
-                signal.raise_signal(signal.SIGINT)
+                pressed()
 
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     begin = EntryPoint("mlx-spec", scripts["mlx-spec"], "console_scripts").load()
