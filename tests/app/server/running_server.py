@@ -114,7 +114,7 @@ class RunningServer:
         """Asking for its health starts an engine that died."""
         until = time.monotonic() + START_SECONDS
         while True:
-            with suppress(ConnectionRefusedError):  # not even started
+            with suppress(ConnectionError):  # not even started, or closed because this process was held up
                 if self.ask("/health").status == 200:
                     return
             assert time.monotonic() < until, self.lines
@@ -172,6 +172,8 @@ def running(
     reader.start()
     try:
         line = process.stdout.readline()
+        if not line:
+            reader.join(5)  # it ends: why is still being read
         assert "http://" in line, (line, server.lines)
         server.url = next(word for word in line.split() if word.startswith("http://"))
         if loads:

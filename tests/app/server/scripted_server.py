@@ -13,7 +13,7 @@ from models.pairs.pair import PairSpec, Source
 ENGINE = (sys.executable, "-m", "tests.app.scripted_engine")
 
 
-def serve(name: str, change: Callable[[object, str, object], None], at_once: int = 1, port: int = 0) -> None:
+def serve(name: str, change: Callable[[object, str, object], None], at_once: int = 1) -> None:
     """Serve a pair of this name until it ends; `change` is `setattr` or a test's."""
     change(service, "EngineClient", partial(EngineClient, command=ENGINE))
     change(request_queue, "MOST_WAITING", 4)
@@ -24,7 +24,7 @@ def serve(name: str, change: Callable[[object, str, object], None], at_once: int
     key, origin = os.environ.get("MLX_SPEC_API_KEY"), os.environ.get("ORIGIN")
     origins = [origin] if origin else []
     run.run_server(
-        pair, AnswerOptions(), host="localhost", port=port, key=key, at_once=at_once,
+        pair, AnswerOptions(), host="localhost", port=0, key=key, at_once=at_once,
         names=["listed.example"], origins=origins,
     )  # fmt: skip
 

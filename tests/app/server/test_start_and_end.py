@@ -166,13 +166,13 @@ def test_a_pair_that_cannot_be_loaded_ends_the_server_with_its_reason(
 
 def ask_meanwhile(ask: Callable[[RunningServer], object], patch: pytest.MonkeyPatch) -> None:
     """Serve here, until `ask` has been called with the server on another thread and it ends."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = RunningServer(cast("Any", None), f"http://127.0.0.1:{port}")
+    listening = run._listen("127.0.0.1", 0)  # kept: another program may take a port that is only chosen
+    patch.setattr(run, "_listen", lambda *_: listening)
+    server = RunningServer(cast("Any", None), run._url(listening[0]))
     asking = threading.Thread(target=lambda: (server.wait_until_loaded(), ask(server)))
     asking.start()
     try:
-        scripted_server.serve("scripted", patch.setattr, port=port)
+        scripted_server.serve("scripted", patch.setattr)
     finally:
         asking.join(20)
 
