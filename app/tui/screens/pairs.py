@@ -120,11 +120,12 @@ class PairsScreen(OpenedScreen[Pair | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.refresh_bindings()
-        if event.option_id in self.facts:  # else it was removed meanwhile
-            if event.option_id != self._about:  # what was said is about the pair before
-                self._about = event.option_id
+        pair = self.chosen
+        if pair and event.option_id == pair.name:  # else the list was changed meanwhile
+            if pair.name != self._about:  # what was said is about the pair before
+                self._about = pair.name
                 self.show_message(self.hint)
-            self._details.update(about(self.facts[event.option_id]))
+            self._details.update(about(self.facts[pair.name]))
             self._details_view.scroll_home(animate=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -37,6 +37,19 @@ async def test_what_is_said_about_a_pair_goes_when_another_is_chosen(open_chat: 
         await chat.until(lambda: text_of(chat, "#message") == screen.hint, by="down")
 
 
+async def test_what_is_said_about_a_pair_stays_where_the_list_was_drawn_anew_right_before(
+    open_chat: OpenChat,
+) -> None:
+    """As by the facts of all pairs, which come from a thread."""
+    async with open_chat() as chat:
+        screen = await open_pairs(chat, FIRST)
+        screen.show_list("builtin")
+        screen.show_list(FIRST)
+        screen.show_message("It was added.")
+        await chat.pilot.pause()
+        assert text_of(chat, "#message") == "It was added."
+
+
 async def test_keys_on_a_pair_that_another_window_removed_meanwhile_end_nothing(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
         screen = await open_pairs(chat)
