@@ -173,7 +173,7 @@ class Calibration:
         for lengths in (FIRST, REST):
             for context in self.contexts:
                 fitting = [k for k in lengths if self._fits(k, context)]
-                if context != self.near:
+                if context != self.near and lengths is FIRST:
                     kinds.append(Kind("none", 0, context))
                 kinds += [Kind(Guess.name, k, context) for k in fitting]
                 drafted = [k for k in DRAFTED if k in fitting and lengths is FIRST]

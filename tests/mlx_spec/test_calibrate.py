@@ -127,6 +127,11 @@ def test_measuring_stops_when_its_time_is_over_or_when_it_is_left():
     assert calibration.finish().plain is not None and engine.controller.costs.rounds == {}
 
 
+def test_a_sweep_times_each_kind_of_round_once():
+    kinds = Calibration(an_engine(8192)).kinds()
+    assert len(kinds) == len({*kinds}) and sum(kind.drafter == "none" for kind in kinds) == 1
+
+
 def test_the_progress_of_measuring_goes_from_one_kind_of_round_to_all(monkeypatch):
     for name, lengths in (("FIRST", (1, 3)), ("REST", ()), ("DRAFTED", (1,))):
         monkeypatch.setattr(measuring, name, lengths)
