@@ -155,7 +155,7 @@ def _number(name: str, value: object) -> int | float:
     try:
         number = read(value)
     except TypeError:
-        shown = repr(value) if isinstance(value, str) else value  # the text '5' is no number
+        shown = repr(value) if isinstance(value, str) else str(value)  # '5' is no number, 5.0 no whole one
         raise OutOfRange(name, shown, f"{_KINDS[read]}, {wanted}") from None
     _check(low <= number <= high or (name == "temperature" and number == 0), name, number, wanted)
     return number

@@ -61,7 +61,7 @@ def refused(call, *given, **options):
         print("accepted", given, options)
 
 for name in ("max_tokens", "top_k", "seed", "repetition_context", "draft_length"):
-    for value in (2.5, nan, True, "3", np.float32(2), [3]):
+    for value in (2.5, nan, True, "3", np.float64(2), [3]):
         refused(Options, **{name: value})
 for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
     for value in (True, "0.5", None, [0.5]):
@@ -109,6 +109,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "verify is ['token']; it must be coupled, token or block.",
         "verify is ['token' 'block']; it must be coupled, token or block.",
         "max_tokens is '3'; it must be a whole number, at least 1.",
+        "max_tokens is 2.0; it must be a whole number, at least 1.",
         "Token ids are given as a list, and stop_tokens is 3. Give what the tokenizer returns.",
         "Token ids are given as a list, and the prompt is 3. Give what the tokenizer returns.",
         "context_limit is None; it must be a whole number, at least 1.",
