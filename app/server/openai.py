@@ -1,5 +1,6 @@
 """What OpenAI's chat and completions APIs share: fields of requests, and the format of answers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -66,7 +67,7 @@ class OpenAiSampling(Sampling):
         return bool(self.stream_options and self.stream_options.include_usage)
 
 
-class OpenAiWriter:
+class OpenAiWriter(ABC):
     """What both APIs write alike: chunks, usage, and the end of a stream.
 
     Args:
@@ -93,8 +94,9 @@ class OpenAiWriter:
             "usage": usage(self._answers, self._n), "timings": timings(self._answers[0][1]),
         }  # fmt: skip
 
+    @abstractmethod
     def choice(self, index: int, asked: QueuedRequest, ended: TurnEnded) -> dict[str, Any]:
-        raise NotImplementedError
+        """An answer as a whole."""
 
     def end(self) -> Iterable[str]:
         if self._includes_usage:
