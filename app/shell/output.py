@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from io import TextIOWrapper
 from typing import Any, Self, TextIO
 
 from app.shell.errors import MachineFailed
@@ -23,9 +24,8 @@ def prepare_streams() -> None:
             os.set_inheritable(null, True)
             setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)  # a test's capture has none
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper):  # a program that calls ours may have put another in its place
+            stream.reconfigure(errors="backslashreplace")
 
 
 def is_dumb() -> bool:
