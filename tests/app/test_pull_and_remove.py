@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from app.commands import pull
-from app.shell.output import Progress
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
+from models.speed import machine
 from models.speed.fit import fit
+from models.speed.machine import Machine
 from tests.app.run_command import Cli
 from tests.models import conftest
 from tests.models.hub_server import HubServer
@@ -32,15 +32,15 @@ home, hub, quick_tokenizers = conftest.home, conftest.hub, conftest.quick_tokeni
 def test_a_pulled_pair_answers_and_can_be_removed(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    def seen_on_its_way(size: int, line: Progress) -> None:
-        honest(size, line)
+    def small_machine() -> Machine:
+        """Looked at on the way, as the size is known: the weights come only after that."""
         hub.stall_after.clear()
+        return Machine(1000, 10**12, has_metal=True)
 
-    honest, hub.stall_after["model.safetensors"] = pull._print_too_large, 0
+    hub.stall_after["model.safetensors"] = 0
     with monkeypatch.context() as patch:
-        patch.setattr(pull, "_print_too_large", seen_on_its_way)
         conftest.read_tokenizers_quickly(patch)
-        patch.setattr("models.speed.machine._memory", lambda: (1000, True))
+        patch.setattr(machine, "this_machine", small_machine)
         out, err = run("pull", *PAIR)
     assert out == "" and "downloaded" in err
     assert err.count("Does not fit here: ") == 1 and "1.0 kB of memory can be used" in err
@@ -58,8 +58,7 @@ def test_a_pulled_pair_answers_and_can_be_removed(
 
 
 def test_a_full_disk_is_told_by_pull_alone(hub: HubServer, monkeypatch: pytest.MonkeyPatch, run: Cli) -> None:
-    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**12, True))
-    monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 0)
+    monkeypatch.setattr("models.speed.fit.this_machine", lambda: Machine(10**12, 0, has_metal=True))
     assert "of disk are free" in fit(find("smollm2-1.7b")).why
     err = run("pull smollm2-1.7b", code=2).err  # this Hub has not got it
     assert "Does not fit here" not in err

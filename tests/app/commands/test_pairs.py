@@ -9,6 +9,7 @@ from models.pairs.catalogue import find
 from models.pairs.installed import repository_folder
 from models.pairs.own_pairs import add_own
 from models.pairs.pair import Source
+from models.speed.machine import Machine
 from tests.app.run_command import Cli
 
 
@@ -75,7 +76,8 @@ def test_of_a_pair_with_a_head_its_prediction_says_nothing_of_a_draft_model(run:
 def test_below_the_list_is_why_a_pair_does_not_fit_and_only_that(
     monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    monkeypatch.setattr("models.speed.machine._memory", lambda: (4 * 10**9, True))
+    small = Machine(4 * 10**9, 10**12, has_metal=True)
+    monkeypatch.setattr("models.speed.fit.this_machine", lambda: small)
     out = run("pairs").out
     assert "\nqwen3-8b: does not fit, needs about 6.3 GB of memory" in out and "\nbuiltin: " not in out
     assert out.splitlines()[-1].startswith("* Not verified")

@@ -22,6 +22,7 @@ from models.pairs.installed import installed
 from models.speed.chips import find_chip
 from models.speed.fit import Fit
 from models.speed.fitting_drafters import fitting_drafters
+from models.speed.machine import Machine
 from models.speed.roofline import expect
 from tests.app.tui.chat_driver import Chat, OpenChat
 from tests.app.tui.conftest import FIRST, SECOND
@@ -110,8 +111,7 @@ async def test_what_is_here_comes_first_with_its_drafters_and_keys_in_one_read_a
 async def test_the_question_before_a_download_warns_of_a_full_disk(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**12, True))
-    monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 0)
+    monkeypatch.setattr("models.speed.fit.this_machine", lambda: Machine(10**12, 0, has_metal=True))
     async with open_chat() as chat:
         await open_pairs(chat, FIRST)
         await chat.press("enter")
@@ -123,7 +123,7 @@ async def test_the_question_before_a_download_warns_of_a_full_disk(
 async def test_the_question_before_a_download_warns_before_the_facts_of_all_pairs_are_read(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.speed.machine._memory", lambda: (10**9, True))
+    monkeypatch.setattr("models.speed.fit.this_machine", lambda: Machine(10**9, 10**12, has_metal=True))
     monkeypatch.setattr(PairsScreen, "look_again", lambda screen: None)
     async with open_chat() as chat:
         screen = await chat.reached(PairsScreen, by="f2")

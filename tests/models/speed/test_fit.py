@@ -8,9 +8,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from models.hub.incomplete import partial_file
 from models.pairs.catalogue import all_pairs, find
 from models.pairs.pair import Source
+from models.paths import hub_cache
 from models.speed.fit import fit, memory_needed
 from models.speed.machine import Machine, this_machine
 
@@ -81,6 +84,11 @@ def test_the_builtin_pair_fits_everywhere_and_every_pair_gets_a_verdict_on_this_
     assert 0 < this_machine().memory_bytes <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for pair in all_pairs():
         assert fit(pair).verdict in ("fits", "tight", "does not fit")
+
+
+def test_the_disk_that_counts_is_that_of_the_hubs_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.speed.machine.free_disk", lambda folder: 7 * (folder == hub_cache()))
+    assert this_machine().disk_bytes == 7
 
 
 def test_predicting_and_asking_for_pairs_import_no_mlx(home: Path) -> None:
