@@ -279,7 +279,7 @@ def _message(error: Exception, what: str) -> str:
     return f"The engine failed: {what}. engine.log has the details (in the chat: /log)."
 
 
-def _open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
+def open_pair(pair: PairSpec, show: Callable[[str], object]) -> "TunedSession":
     loaded = load(pair, show)
     from app.engine.drafting_state import TunedSession
 
@@ -291,7 +291,7 @@ def main() -> None:
     requests = Connection(int(sys.argv[1]), writable=False)
     events = Connection(int(sys.argv[2]), readable=False)
     try:
-        serve(requests, events, _open_pair)
+        serve(requests, events, open_pair)
     finally:
         runtime.release_streams()
 

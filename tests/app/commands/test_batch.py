@@ -57,7 +57,7 @@ def threaded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_is_answered_as_generate_answers(
     tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    monkeypatch.setattr(engine_thread, "_ThreadedSession", process._open_pair)
+    monkeypatch.setattr(engine_thread, "ThreadedSession", process.open_pair)
     asked = [
         request(n, said, max_tokens=12, temperature=0.8 * (n % 2), stream=n == 1)  # whole all the same
         for n, said in enumerate(SAID)
@@ -141,7 +141,7 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
     program = (
         "import sys; from app.cli import main; from app.server import service;"
         "from tests.app.tui import engine_thread as threads;"
-        "service.EngineClient, threads._ThreadedSession = threads.ThreadedClient, threads.ScriptedSession;"
+        "service.EngineClient, threads.ThreadedSession = threads.ThreadedClient, threads.ScriptedSession;"
         "sys.exit(main(sys.argv[1:]))"
     )
     asked = [request(n, "crash at 12") for n in range(20)]
@@ -150,7 +150,7 @@ def test_a_kill_loses_no_line_and_doubles_none(tmp_path: Path, monkeypatch: pyte
     assert subprocess.run([sys.executable, "-c", program, *command]).returncode == -signal.SIGKILL
     kept = out.read_bytes()
     assert 0 < kept.count(b"\n") < len(asked)
-    monkeypatch.setattr(engine_thread._ThreadedSession, "crash", lambda session: None)
+    monkeypatch.setattr(engine_thread.ThreadedSession, "crash", lambda session: None)
     assert main(command) == 0
     assert len(answers(out)) == len(asked)
     assert out.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])

@@ -29,7 +29,7 @@ class ThreadedClient(client.EngineClient):
         assert isinstance(self._process, _EngineThread)
 
 
-class _ThreadedSession(ScriptedSession):
+class ThreadedSession(ScriptedSession):
     def crash(self) -> None:
         raise AssertionError(NO_PROCESS)
 
@@ -47,7 +47,7 @@ class _EngineThread(subprocess.Popen[bytes]):
     def _serve(self, request_read: int, event_write: int) -> None:
         with Connection(request_read, writable=False) as requests:
             with Connection(event_write, readable=False) as events:
-                engine_process.serve(requests, events, _ThreadedSession)  # type: ignore[arg-type]
+                engine_process.serve(requests, events, ThreadedSession)  # type: ignore[arg-type]
                 self.returncode = 0
 
     def poll(self) -> int | None:
