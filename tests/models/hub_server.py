@@ -191,9 +191,9 @@ class _Handler(BaseHTTPRequestHandler):
         for name, body in model.files.items():
             if "/" not in name:
                 size = model.announced_sizes.get(name, len(body))
-                entry = {"type": "file", "path": name, "size": size, "oid": _etag(name, body)}
+                entry = {"type": "file", "path": name, "size": size, "oid": etag(name, body)}
                 if name.endswith(".safetensors"):
-                    entry["lfs"] = {"oid": _etag(name, body), "size": size, "pointerSize": 130}
+                    entry["lfs"] = {"oid": etag(name, body), "size": size, "pointerSize": 130}
                 entries.append(entry)
         self._answer(200, {}, json.dumps(entries).encode())
 
@@ -204,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name not in model.files:
             return self._answer(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         body = model.files[name]
-        headers = {"X-Repo-Commit": commit, "ETag": f'"{_etag(name, body)}"'}
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{etag(name, body)}"'}
         if not name.endswith(".safetensors"):
             return self._answer(200, headers, body, name)
         headers |= {"X-Linked-Size": str(len(body)), "X-Linked-ETag": headers["ETag"]}
@@ -253,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @cache
-def _etag(name: str, body: bytes) -> str:
+def etag(name: str, body: bytes) -> str:
     """The Hub names large files by their SHA-256, others as Git does."""
     if name.endswith(".safetensors"):
         return hashlib.sha256(body).hexdigest()

@@ -35,11 +35,11 @@ def test_damaged_weights_are_deleted_and_whether_pulling_again_helps_is_told(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, is_published: bool, message: str
 ) -> None:
     files = hub.models["org/target"].files
-    whole, honest = files["model.safetensors"], hub_server._etag
+    whole, honest = files["model.safetensors"], hub_server.etag
     files["model.safetensors"] = whole[:-100]
     with monkeypatch.context() as patch:
         if not is_published:
-            patch.setattr(hub_server, "_etag", lambda name, body: honest(name, body[:500]))
+            patch.setattr(hub_server, "etag", lambda name, body: honest(name, body[:500]))
         with pytest.raises(BrokenFiles, match=message):
             last()
     assert not installed(SPEC)
@@ -53,14 +53,12 @@ def test_damaged_weights_are_deleted_and_whether_pulling_again_helps_is_told(
 def test_a_small_file_that_arrived_damaged_is_deleted_though_it_can_be_read(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files, honest = hub.models["org/draft"].files, hub_server._etag
+    files, honest = hub.models["org/draft"].files, hub_server.etag
     whole = files["tokenizer.json"]
     damaged = b'{"model": {"vocab": {"a": 1}}}'.ljust(len(whole))
     files["tokenizer.json"] = damaged
     with monkeypatch.context() as patch:
-        patch.setattr(
-            hub_server, "_etag", lambda name, body: honest(name, whole if body == damaged else body)
-        )
+        patch.setattr(hub_server, "etag", lambda name, body: honest(name, whole if body == damaged else body))
         with pytest.raises(BrokenFiles, match=r"cannot be used: The tokenizer in .*\. Pull again\.$"):
             last()
     files["tokenizer.json"] = whole
