@@ -25,9 +25,9 @@ class Saved(SavedChats):
         self.history = HistoryThread(path, lambda news: self.trouble())
         self.conversation = self.begin("In view")
         view = SimpleNamespace(offer=lambda text: None)
-        chat: Any = SimpleNamespace(history=self.history, conversation=self.conversation, view=view)
+        self.open: Any = SimpleNamespace(history=self.history, conversation=self.conversation, view=view)
         nothing: Any = None
-        super().__init__(chat, str, nothing, nothing, nothing)
+        super().__init__(self.open, str, nothing, nothing, nothing)
 
     def begin(self, prompt: str) -> Conversation:
         conversation = Conversation.begin(self.history, Settings(AnswerOptions()))
@@ -81,7 +81,7 @@ async def test_a_chat_is_renamed_and_archived_also_while_it_could_not_be_saved(
     for change in (lambda chat: saved.rename(chat, "Named"), saved.archive):
         await saved.titles()  # all is written
         saved.trouble = locked(tmp_path / "history.db").close  # after the write of the chat has failed
-        conversation = saved._chat.conversation = saved.begin("A prompt")
+        conversation = saved.open.conversation = saved.begin("A prompt")
         await change(conversation.chat)
     assert await saved.titles() == ["In view", "Named"]
     assert [row.chat.title for row in await saved.rows("", archived=True)] == ["A prompt"]

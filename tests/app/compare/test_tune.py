@@ -13,7 +13,7 @@ from app.compare.tune import best_length, pays_from
 from app.engine import drafting_state
 from mlx_spec import Options
 from mlx_spec import calibrate as measuring
-from mlx_spec.calibrate import Calibration, Kind, calibrate
+from mlx_spec.calibrate import Kind, OneKind, calibrate
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.policy.costs import Costs, RoundCost
 from models import load_pair
@@ -132,41 +132,36 @@ def test_measuring_can_be_skipped_and_answers_learn_instead(tiny_pair: TinyPair)
     assert learned.plain and learned != measured
 
 
+def press_ctrl_c(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """Once, as the first kind of round of this drafter is about to be timed."""
+    presses = [signal.SIGINT]
+
+    def pressed(kind: Kind) -> OneKind:
+        if kind.drafter == at and presses:
+            signal.raise_signal(presses.pop())
+        return OneKind(kind)
+
+    monkeypatch.setattr(measuring, "OneKind", pressed)
+
+
 def test_ctrl_c_in_tune_says_that_it_was_cut_short_and_shows_what_was_timed(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    timed, presses = Calibration._timed, [signal.SIGINT]
-
-    def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
-        if kind.drafter == Guess.name and presses:  # a kind may be timed again at once
-            signal.raise_signal(presses.pop())
-        return timed(calibration, kind, warm)
-
+    press_ctrl_c(monkeypatch, at=Guess.name)
     monkeypatch.setattr("mlx_spec.calibrate.SECONDS", 60.0)
-    monkeypatch.setattr(Calibration, "_timed", pressed)
     printed = run("tune", *tiny_pair.arguments, code=130)
     assert "Measuring was cut short" in printed.err
     assert "\n 4  " in printed.out and "\n 2  " not in printed.out, "one row and the first draft's"
     assert "one more token drafted by model costs" in printed.out and "not timed" not in printed.out
 
 
-def press_ctrl_c_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the first kind of round is timed."""
-    timed = Calibration._timed
-
-    def pressed(calibration: Calibration, kind: Kind, warm: bool) -> list[float]:
-        signal.raise_signal(signal.SIGINT)
-        return timed(calibration, kind, warm)
-
-    monkeypatch.setattr(Calibration, "_timed", pressed)
-
-
 def test_a_tune_that_timed_no_drafting_round_shows_no_table_of_lengths(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, run: Cli
 ) -> None:
-    press_ctrl_c_at_once(monkeypatch)
+    press_ctrl_c(monkeypatch, at="none")
     out = run("tune", *tiny_pair.arguments, code=130).out
     assert "rows of a pass" in out and "accepted" not in out
+    press_ctrl_c(monkeypatch, at="none")
     assert run.json("tune", *tiny_pair.arguments, code=130)["complete"] is False
 
 
@@ -176,7 +171,7 @@ def test_a_tune_that_is_cut_short_keeps_what_was_known(
     run("tune", *tiny_pair.arguments)
     file = drafting_state.state_file(loaded(tiny_pair))
     known = file.read_bytes()
-    press_ctrl_c_at_once(monkeypatch)
+    press_ctrl_c(monkeypatch, at="none")
     assert "what was known before is kept" in run("tune", *tiny_pair.arguments, code=130).err
     assert file.read_bytes() == known
 

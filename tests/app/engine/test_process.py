@@ -158,9 +158,10 @@ class Unreadable:
 def test_a_process_that_sends_or_is_sent_what_cannot_be_read_ends(client: EngineClient) -> None:
     client.send(cast("Request", Unreadable()))
     assert exchange(client, until=has(Died))[-1] == Died(0)
-    client._command = (sys.executable, "-c", SENDS_NO_EVENT)
-    client.start()
-    assert exchange(client, until=has(Died)) == [Died(-signal.SIGTERM)]
+    other = EngineClient(client.log_path, [sys.executable, "-c", SENDS_NO_EVENT])
+    other.start()
+    assert exchange(other, until=has(Died)) == [Died(-signal.SIGTERM)]
+    other.close()
 
 
 def test_a_process_that_cannot_be_started_leaves_nothing_open(tmp_path: Path) -> None:

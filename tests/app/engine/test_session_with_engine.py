@@ -15,6 +15,7 @@ from app.settings.options import AnswerOptions
 from mlx_spec import Engine
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.drafters.recycling import RecyclingDrafter
+from models.load.engine import LoadedPair
 from tests.app.tiny_pair import TinyPair
 from tests.mlx_spec.proof_drafters import SHAPES, Branching
 
@@ -26,8 +27,12 @@ def session(tiny_pair: TinyPair) -> Session:
     return fresh(tiny_pair)
 
 
+def loaded(pair: TinyPair) -> LoadedPair:
+    return loaded_pair(PairArguments(target=str(pair.target), draft=str(pair.draft)).chosen())
+
+
 def fresh(pair: TinyPair) -> Session:
-    return Session(loaded_pair(PairArguments(target=str(pair.target), draft=str(pair.draft)).chosen()))
+    return Session(loaded(pair))
 
 
 def answer(
@@ -120,8 +125,9 @@ def test_an_answer_asked_for_afresh_drafts_nothing_that_the_same_answer_before_t
 def test_an_answer_asked_for_afresh_takes_nothing_from_others_in_progress(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, forgotten = fresh(tiny_pair), list[str]()
-    for drafter in session._pair.engine.drafters:
+    pair, forgotten = loaded(tiny_pair), list[str]()
+    session = Session(pair)
+    for drafter in pair.engine.drafters:
         monkeypatch.setattr(drafter, "forget", lambda name=drafter.name: forgotten.append(name))
     other = session.answer(Answer(0, HELLO, AnswerOptions(max_tokens=40)))
     while not isinstance(next(other), TextAdded):

@@ -1,8 +1,10 @@
 """The chat's engine over HTTP: the same events, and a message for every failure."""
 
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -20,6 +22,7 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadFailed,
+    Request,
 )
 from app.engine.server_client import LINE, ServerClient
 from app.settings.options import AnswerOptions
@@ -38,6 +41,38 @@ def pair(name: str) -> Load:
 
 def is_text(event: EngineEvent) -> bool:
     return isinstance(event, Answered) and isinstance(event.event, TextAdded)
+
+
+def sent(client: ServerClient, request: Request) -> None:
+    """Send a request and wait until the client is done with it."""
+    before = set(threading.enumerate())
+    client.send(request)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+
+
+@contextmanager
+def relayed(port: int, server: RunningServer) -> Iterator[None]:
+    """The server at another port, where none answers before and after."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+            answer = server.ask(self.path, body)
+            self.send_response(answer.status)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_GET
+
+    with HTTPServer(("127.0.0.1", port), Handler) as relay:
+        thread = threading.Thread(target=relay.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield
+        finally:
+            relay.shutdown()
+            thread.join()
 
 
 @pytest.fixture
@@ -87,7 +122,7 @@ def test_a_cancel_ends_the_answer_with_its_text_whether_it_is_written_waits_or_c
     scripted_server.wait_for("num_requests_waiting", 1)
     for number in (2, 1):
         events += exchange(client, Cancel(number), until=ended(number))
-    client._cancel(3)  # it overtakes a long prompt
+    sent(client, Cancel(3))  # it overtakes a long prompt
     events += exchange(client, ask(3, "slow", options), until=ended(3))
     ends = {number: answer_of(events, number) for number in (1, 2, 3)}
     assert [end.finish_reason for end in ends.values()] == ["cancelled"] * 3
@@ -168,7 +203,9 @@ def test_a_cancel_that_reaches_nobody_ends_the_answer(monkeypatch: pytest.Monkey
     assert isinstance(failed, AnswerFailed) and failed.message == why
 
 
-def test_a_server_that_only_ever_says_later_is_told_of() -> None:
+def test_a_server_that_only_ever_says_later_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.server_client.QUIET_SECONDS", 5)
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(503)
@@ -178,7 +215,6 @@ def test_a_server_that_only_ever_says_later_is_told_of() -> None:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
         client = ServerClient(f"http://127.0.0.1:{server.server_port}")
-        client._http.timeout = 5
         with pytest.raises(BadInput, match="status 503"):
             client.pair_name()
         client.close()
@@ -192,8 +228,12 @@ def test_a_chat_that_opens_while_the_engine_is_dead_starts_it_again(
     assert isinstance(loaded, Loaded)
 
 
-def test_a_pair_is_ready_once_a_server_answers_and_only_while_it_does(client: ServerClient) -> None:
-    address = client._http.base_url
+def test_a_pair_is_ready_once_a_server_answers_and_only_while_it_does(
+    scripted_server: RunningServer,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    client = ServerClient(f"http://127.0.0.1:{port}")
     link, ends = EngineLink(client, pair("scripted").pair), list[RequestEvent]()
 
     def until_link(holds: Callable[[], bool]) -> None:
@@ -209,16 +249,15 @@ def test_a_pair_is_ready_once_a_server_answers_and_only_while_it_does(client: Se
     def asked_in_vain() -> bool:
         return link.state == "failed" and (not ends or isinstance(ends[-1], AnswerFailed))
 
-    client._http.base_url = "http://127.0.0.1:9"
     link.start()
     until_link(asked_in_vain)
     for _ in range(2):
-        client._http.base_url = address
-        link.send(ends.append, ask(0, "hello"))
-        until_link(lambda: link.state == "ready" and bool(ends) and has_ended(ends[-1]))
-        client._http.base_url = "http://127.0.0.1:9"
+        with relayed(port, scripted_server):
+            link.send(ends.append, ask(0, "hello"))
+            until_link(lambda: link.state == "ready" and bool(ends) and has_ended(ends[-1]))
         link.send(ends.append, ask(0, "hello"))
         until_link(asked_in_vain)
+    link.close()
 
 
 def test_a_missing_key_and_what_is_no_address_are_said(kept: RunningServer) -> None:
@@ -240,10 +279,7 @@ def test_what_is_sent_as_the_chat_closes_leaves_no_traceback(
     monkeypatch.setattr(threading, "excepthook", raised.append)
     client.close()
     for request in (Cancel(1), ask(2, "hello"), pair("scripted")):
-        before = set(threading.enumerate())
-        client.send(request)
-        for thread in set(threading.enumerate()) - before:
-            thread.join(10)
+        sent(client, request)
     assert not raised
 
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
+import uvicorn
 
 from app.chat.engine_link import EngineDied
 from app.engine.events import TurnEnded
@@ -140,10 +141,19 @@ def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None
             serve("localhost", port)
 
 
-def test_an_address_with_colons_is_printed_as_a_browser_takes_it() -> None:
-    (listening,) = run._listen("::1", 0)
-    with listening:
-        assert run._url(listening) == f"http://[::1]:{listening.getsockname()[1]}"
+def test_an_address_with_colons_is_printed_as_a_browser_takes_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ports: list[int] = []
+
+    async def ended_at_once(server: object, sockets: Sequence[socket.socket]) -> None:
+        ports.extend(each.getsockname()[1] for each in sockets)
+
+    monkeypatch.setattr(service, "EngineLink", Mock())
+    monkeypatch.setattr(uvicorn.Server, "serve", ended_at_once)
+    run.run_server(pair("any").pair, AnswerOptions(), host="::1", port=0, key=None, at_once=1)
+    (port,) = ports
+    assert f" at http://[::1]:{port}/v1 (" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ async def test_a_failed_answer_returns_its_prompt_behind_up_where_one_is_written
 
 
 async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again_and_one_in_use_says_so(
-    open_chat: OpenChat,
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_chat(pair="absent", options=AnswerOptions(drafter="eagle")) as chat:
         link = chat.app.link
@@ -85,7 +85,9 @@ async def test_a_pair_that_cannot_load_is_told_once_and_loaded_when_chosen_again
         await chat.noticed("builtin has no drafter eagle. It has: lookup, model. Training makes one: ")
         await chat.noticed("mlx-spec train TARGET --kind eagle. /drafter auto chooses")
         await chat.noticed("builtin is in use already.", by="/use builtin")
-        link._pass_on(LoadFailed("A file is missing."))
+        with monkeypatch.context() as patch:
+            patch.setattr(link.client, "poll", lambda: [LoadFailed("A file is missing.")])
+            link.pump()
         await chat.shows("builtin not loaded")
         await chat.shows("● builtin", by="/use builtin")
 
