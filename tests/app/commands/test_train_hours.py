@@ -1,9 +1,13 @@
 """`train --hours`: a training that ends in time, with low learning rates."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from app.cli import main
 from models.training import fitting
+from models.training.kinds import Kind
 from tests.app.commands.test_train_killed import unfinished
 from tests.app.run_command import Cli
 from tests.app.tiny_pair import TinyPair
@@ -31,17 +35,18 @@ def test_an_end_that_comes_nearer_is_reached_with_low_rates(
 def test_the_time_for_texts_ends_after_any_of_them_and_no_more_of_it_is_said_to_be_left(
     tiny_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, honest = [], fitting.Fitting._studied
+    read, honest = [], Kind.study
     left, step = [], fitting.Step
+    monkeypatch.setattr(Kind, "study", lambda self, *given: read.append(1) or honest(self, *given))
+    a_third = 3600 * fitting.WRITING / 3
     monkeypatch.setattr(
-        fitting.Fitting, "_studied", lambda self, *given: read.append(1) or honest(self, *given)
+        fitting, "time", SimpleNamespace(monotonic=lambda: len(read) * a_third, time_ns=time.time_ns)
     )
-    monkeypatch.setattr(fitting.Fitting, "_seconds_left", lambda self, share=1.0: 3 - len(read))
     monkeypatch.setattr(fitting, "Step", lambda *given: left.append(given[4]) or step(*given))
     monkeypatch.setattr(fitting.Pace, "left", lambda *given: 1e6)
     monkeypatch.setattr(fitting, "EPOCHS", 0)
     assert main(["train", str(tiny_pair.target), "--hours", "1"]) == 0
-    assert len(read) == 3 and left == [2, 1, 0]
+    assert len(read) == 3 and left == pytest.approx([2 * a_third, a_third, 0])
 
 
 def test_a_slow_moment_does_not_bring_the_end_nearer_for_good(

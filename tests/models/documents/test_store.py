@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlx_spec.token_store import TokenStore
 from models.documents import folder as documents_folder
 from models.documents.folder import named_documents
 from models.documents.store import open_store, open_stores
@@ -16,6 +17,13 @@ from models.errors import BadChoice, BadSource, MachineTrouble
 from models.paths import data_folder
 
 TEXT = "the target checks what the draft guessed"
+
+
+def rest(store: TokenStore, text: str) -> list[int]:
+    """What is drafted after the first half of a text."""
+    half = text.encode()[: len(text.encode()) // 2]
+    _, found = store.longest_match(list(half))
+    return store.following(found, 200)
 
 
 class Place:
@@ -42,9 +50,7 @@ class Place:
     def holds(self, text: str) -> bool:
         """Whether the second half of a text is drafted after its first half."""
         store, _ = open_store(self.folder, self.tokenizer, self.encode, self.told.append)
-        half = text.encode()[: len(text.encode()) // 2]
-        _, found = store.longest_match(list(half))
-        return bytes(store.following(found, 200)).startswith(text.encode()[len(half) :])
+        return bytes(rest(store, text)).startswith(text.encode()[len(text.encode()) // 2 :])
 
     def kept(self) -> list[Path]:
         return sorted((data_folder() / "documents").rglob("*.npy"))
@@ -128,8 +134,9 @@ def test_hidden_binary_other_and_huge_files_are_left_out(
 
 
 def test_one_file_may_be_named(place: Place) -> None:
+    place.write("other.md", "another text")
     store, _ = open_store(place.folder / "notes.md", place.tokenizer, place.encode)
-    assert len(store._tokens) == len(TEXT) + 1
+    assert bytes(rest(store, TEXT)) == TEXT.encode()[len(TEXT) // 2 :] and place.read == [TEXT]
 
 
 def test_a_file_that_cannot_be_read_is_left_out_and_named_until_it_can(
@@ -217,7 +224,7 @@ def test_an_index_that_cannot_be_kept_is_used_all_the_same(
         data_folder().mkdir(parents=True)
         (data_folder() / "documents").write_text("a file in its place")
     store, notes = open_store(place.folder, place.tokenizer, place.encode)
-    assert len(store._tokens) == len(TEXT) + 1
+    assert bytes(rest(store, TEXT)) == TEXT.encode()[len(TEXT) // 2 :]
     assert len(notes) == 1 and "is not kept in" in notes[0] and "None" not in notes[0]
     assert not list(data_folder().rglob("*.npy*")) and not list(data_folder().rglob(".*"))
 
