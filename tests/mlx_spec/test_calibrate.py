@@ -17,14 +17,14 @@ from mlx_spec.drafters.eagle import EagleDrafter
 from mlx_spec.drafters.guess import Guess
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.medusa import MedusaDrafter
-from mlx_spec.drafters.model import CANDIDATE, ModelDrafter
+from mlx_spec.drafters.model import CANDIDATE
 from mlx_spec.policy.controller import Controller
 from mlx_spec.target.model import Model
 from mlx_spec.verify.batch import BatchVerifier, Proposer
 from tests.mlx_spec import assistant_heads, medusa_heads
 from tests.mlx_spec.architectures import nearly, tiny_gemma4
 from tests.mlx_spec.heads import head_for, target
-from tests.mlx_spec.tiny_models import engine_of, one_layer, prompt, text, tiny_llama
+from tests.mlx_spec.tiny_models import draft_model, engine_of, one_layer, prompt, text, tiny_llama
 from tests.mlx_spec.uneven_machine import UnevenMachine
 
 
@@ -53,13 +53,14 @@ def test_the_answer_after_measuring_is_the_plain_one(make, monkeypatch):
 
 def test_kernels_and_another_program_that_delay_a_draft_models_reading_are_not_in_its_time(monkeypatch):
     engine = an_engine()
-    prefill, waits = ModelDrafter._prefill, [0.5, 0.5]
+    draft = draft_model(engine)
+    prefill, waits = draft.prefill, [0.5, 0.5]
 
-    def building(*arguments):
+    def building(*arguments, **named):
         time.sleep(waits.pop() if waits else 0.0)
-        return prefill(*arguments)
+        return prefill(*arguments, **named)
 
-    monkeypatch.setattr(ModelDrafter, "_prefill", building)
+    monkeypatch.setattr(draft, "prefill", building)
     calibration = Calibration(engine)
     for _ in calibration.run(60.0):
         if calibration.reading:
@@ -220,13 +221,14 @@ def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
     monkeypatch.setattr(measuring, "DEPTHS", (2, 3))
     monkeypatch.setattr(measuring, "TRIES", 1)
     engine = Engine(target(), [EagleDrafter(head_for(target(), 3))], context_limit=512)
-    grown, tree = set[tuple[int, int]](), EagleDrafter._tree
+    grown, draft = set[tuple[int, int]](), EagleDrafter.draft
 
     def spied(drafter: EagleDrafter, context: Context, depth: int, verifier: Proposer) -> Draft:
-        grown.add((context.nodes, depth))
-        return tree(drafter, context, depth, verifier)
+        if context.nodes:
+            grown.add((context.nodes, depth))
+        return draft(drafter, context, depth, verifier)
 
-    monkeypatch.setattr(EagleDrafter, "_tree", spied)
+    monkeypatch.setattr(EagleDrafter, "draft", spied)
     calibration = Calibration(engine)
     trees = [kind for kind in calibration.kinds() if "tree" in kind.drafter]
     assert any(all(map(calibration.times.get, trees)) for _ in calibration.run(60.0))

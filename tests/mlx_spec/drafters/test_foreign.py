@@ -10,7 +10,7 @@ import pytest
 
 from mlx_spec import Engine, Options
 from mlx_spec.calibrate import Calibration
-from mlx_spec.drafters import foreign
+from mlx_spec.drafters import Texts, foreign
 from mlx_spec.drafters.foreign import ByText, ByVocabulary, ForeignDrafter, Transcript, Translator
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.errors import UnsupportedModel
@@ -147,10 +147,9 @@ def test_only_rows_of_shared_tokens_are_computed_where_the_last_layer_can_be_tol
 
 @pytest.mark.parametrize(("kind", "count"), [("text", 32), ("digits", 9)])
 def test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance(kind, count):
-    drafter: Any = KINDS[kind]()
+    drafter, by = KINDS[kind](), Digits() if kind == "digits" else Mapped()
     engine, ids = engine_with(drafter), prompt(30, 3)
     before, drafted = list(ids), 0
-    by: Any = drafter._translator
     for each in engine.generate(ids, Options(max_tokens=count, drafter="foreign", draft_length=3)):
         if each.drafted:
             wanted = by.joined(greedy(drafter.cached.model, Whole(by).to_draft(before), 3 * by.fertility))
@@ -168,15 +167,14 @@ def greedy(model: Any, ids: list[int], count: float) -> list[int]:
     return drafted
 
 
-def stale(self: ForeignDrafter, texts: list[list[int]], honest: Any = ForeignDrafter._read) -> Any:
+def stale(self: ForeignDrafter, texts: Texts, documents: Any, honest: Any = ForeignDrafter.begin) -> None:
     """Mutant: rows of rejected tokens count as read."""
-    output = honest(self, texts)
+    honest(self, texts, documents)
     self.cached.resume = lambda tokens, limit, sequence=0: min(limit, self.cached.seen[sequence])  # type: ignore[method-assign]
-    return output
 
 
 def test_a_draft_that_keeps_rows_of_rejected_tokens_is_caught(monkeypatch):
-    monkeypatch.setattr(ForeignDrafter, "_read", stale)
+    monkeypatch.setattr(ForeignDrafter, "begin", stale)
     with pytest.raises(AssertionError):
         test_it_drafts_what_whole_passes_without_a_cache_draft_after_any_acceptance("text", 32)
 
@@ -268,13 +266,13 @@ def test_a_text_that_can_be_translated_in_some_rounds_only_is_measured_all_the_s
 
 def test_beyond_its_context_it_reads_the_first_token_and_the_end(monkeypatch):
     limited = ByVocabulary(mirrored(), Mapped(), context_limit=40)
-    engine, ids, honest, read = engine_with(limited), prompt(90, 3), ByVocabulary._read, []
+    engine, ids, resume, read = engine_with(limited), prompt(90, 3), limited.cached.resume, []
 
-    def reads(self, texts):
-        read.append(texts[0])
-        return honest(self, texts)
+    def reads(tokens, limit, sequence=0):
+        read.append(tokens)
+        return resume(tokens, limit, sequence)
 
-    monkeypatch.setattr(ByVocabulary, "_read", reads)
+    monkeypatch.setattr(limited.cached, "resume", reads)
     rounds = list(engine.generate(ids, Options(max_tokens=44, drafter="foreign", draft_length=3)))
     whole = tokens(rounds)
     assert whole == reference(engine.target.model, ids, 44)

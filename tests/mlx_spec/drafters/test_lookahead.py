@@ -11,7 +11,7 @@ from mlx_spec.verify import batch as verify_batch
 from tests.mlx_spec.architectures import tiny_sliding_llama
 from tests.mlx_spec.grid import grid
 from tests.mlx_spec.model_types import build
-from tests.mlx_spec.proposals import Written
+from tests.mlx_spec.proposals import Written, draft_after
 from tests.mlx_spec.tiny_models import VOCAB, prompt, ragged, reference, settled, text, tiny_llama, tokens
 
 SIZES = [(4, 3, 3), (1, 2, 1), (3, 2, 2), (5, 4, 2), (2, 5, 1)]
@@ -63,11 +63,10 @@ def test_a_column_of_the_window_becomes_an_n_gram_of_its_first_token():
     first = next(answer).tokens
     next(answer)
     # The second round's window: its cell (0, 0) is the text's last token, the others the prompt's last.
-    assert drafter._known is not None
     columns = {first[0]: ids[-2], ids[-3]: ids[-1]}
     for begins, guess in columns.items():
         path = [*ids, *dict.fromkeys((first[0], begins)), guess]
-        assert drafter._known[begins, 0].tolist() == [guess, *reference(target, path, 1)]
+        assert draft_after(drafter, [begins], 2)[:2] == [guess, *reference(target, path, 1)]
 
 
 def test_of_n_grams_with_one_first_token_in_a_pass_the_last_is_stored_everywhere():

@@ -13,6 +13,7 @@ from mlx_spec.policy import controller, remaining, value
 from mlx_spec.policy.budget import Budget
 from mlx_spec.policy.controller import Controller
 from mlx_spec.policy.costs import Costs
+from mlx_spec.policy.value import Value
 
 HOSTILE = [
     World("stranger", 0.3, "0.50"),
@@ -128,11 +129,11 @@ def test_rejected_drafts_leave_enough_to_try_again(monkeypatch: pytest.MonkeyPat
 
 
 def evaluations(patch: pytest.MonkeyPatch) -> float:
-    """Rounds in 100 in which candidates are evaluated, where next to nothing is accepted."""
-    world, evaluate = World("stranger", 0.3, "0.02", tokens=96), Mock(side_effect=Controller._evaluate)
-    patch.setattr(Controller, "_evaluate", lambda *given: evaluate(*given))
+    """Rounds in 100 in which the one candidate is evaluated, where next to nothing is accepted."""
+    world, best = World("stranger", 0.3, "0.02", tokens=96), Mock(side_effect=Value.best)
+    patch.setattr(Value, "best", lambda *given: best(*given))
     gain(world)
-    return 100 * evaluate.call_count / 2048
+    return 100 * best.call_count / 2048
 
 
 def test_candidates_are_seldom_evaluated_while_the_budget_covers_no_draft(monkeypatch: pytest.MonkeyPatch):

@@ -1,11 +1,13 @@
 """The search finds the layers that matter least, and its acceptance rates are those of rounds."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mlx_spec import Engine, Options, UnsupportedModel
-from mlx_spec.drafters.layer_skip import LayerSkipDrafter, with_layers
+from mlx_spec.drafters.layer_skip import LayerSkipDrafter
 from mlx_spec.training import layer_search
 from mlx_spec.training.layer_search import LONGEST, Costs, Judge, search
 from mlx_spec.training.study import Text
@@ -40,11 +42,19 @@ def test_only_layers_that_do_not_matter_are_left_out():
     assert gains == sorted(gains), "whenever it is left, it has the best so far"
 
 
+def judged(target, ids: Sequence[int], kept: list[int]) -> float:
+    """1 if the last token would be drafted."""
+    return Judge(target, [Text(ids, len(ids) - 1)], COSTS).found(kept).acceptance[0]
+
+
 def test_its_judgement_of_each_token_agrees_with_rounds_of_one():
     target = tiny_llama(0, layers=4)
     texts, kept = answers(target), [0, 2, 3]
-    judge, view = Judge(target, texts, COSTS), with_layers(target, kept)
-    right = [judge._judged(view, i)[0] for i in range(len(texts))]
+    right = [
+        [judged(target, text.tokens[:end], kept) for end in range(text.begin + 1, len(text.tokens) + 1)]
+        for text in texts
+    ]
+    assert Judge(target, texts, COSTS).found(kept).acceptance[0] == pytest.approx(np.mean(right))
     engine = Engine(target, [LayerSkipDrafter(target, kept)], context_limit=99)
     seen = set()
     for answer, wanted in zip(texts, right, strict=True):
