@@ -9,7 +9,7 @@ import typer
 from app.chat.settings import Settings
 from app.commands import arguments as args
 from app.commands import loading
-from app.commands.generate import print_answer
+from app.commands.generate import first_event, print_answer
 from app.commands.serve import api_key
 from app.engine.chat_prompt import Message
 from app.engine.protocol import Answer
@@ -80,7 +80,9 @@ def command(
         return run_chat(spec, settings, chat, is_kept=not temporary, welcomes=welcomes, server=client)
     if resume is not None:
         raise BadInput("--resume opens the full screen, and there is none here.")
-    with loading.tuned_pair(spec, options) as loaded:
+    greeting = Answer(0, (Message(role="user", content="Hi"),), options)
+    # A model that cannot chat says so before it is measured.
+    with loading.tuned_pair(spec, options, lambda loaded: first_event(loaded, greeting)) as loaded:
         return answer_lines(loaded, options)
 
 

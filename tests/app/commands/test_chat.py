@@ -6,17 +6,20 @@ import pty
 import sys
 from contextlib import suppress
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from app.cli import main
+from app.commands import loading
 from app.commands.chat import answer_lines, line_groups
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from tests.app.run_command import Cli
 from tests.app.scripted_pair import STOP, ScriptedEngine, ScriptedPair
 from tests.app.tiny_pair import TinyPair
+from tests.models.tiny_models import edit
 
 if TYPE_CHECKING:
     from models.load.engine import LoadedPair
@@ -99,6 +102,16 @@ def test_without_a_full_screen_the_chat_says_how_to_write_and_answers_line_by_li
     os.close(keyboard)
     assert "Ctrl+D ends the chat" in shown and "\x1b" not in shown + answer
     assert bool(answer) == is_piped
+
+
+def test_a_model_without_a_chat_template_says_so_before_it_is_measured(
+    tiny_pair: TinyPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    target = copytree(tiny_pair.target, tmp_path / "base")
+    edit(target / "tokenizer_config.json", chat_template=None)
+    monkeypatch.setattr(loading, "measured", lambda pair: pytest.fail("it was measured"))
+    monkeypatch.setattr("app.engine.drafting_state.restore", lambda pair: False)
+    assert "has no chat template" in run("chat --draft none --target", target, code=2).err
 
 
 @pytest.mark.parametrize(
