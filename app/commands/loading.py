@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.engine.chat_prompt import thinks
 from app.engine.loading import load
 from app.settings.config import read_config
-from app.settings.options import AUTO, AnswerOptions, check_drafters, note_think
+from app.settings.options import AUTO, AnswerOptions, check_drafters, unobeyed
 from app.shell.interrupt import Interrupt
 from app.shell.output import Progress, talk
 from models.pairs.pair import PairSpec
@@ -41,8 +41,8 @@ def tuned_pair(
     `check` raises; saves on exit what was learned."""
     pair = loaded_pair(spec)
     check_drafters(options.drafter, spec.name, pair.engine.drafter_names)
-    if options.think != AUTO:
-        note_think(options.think, spec.name, thinks(pair.tokenizer))
+    if options.think != AUTO and (note := unobeyed(options.think, spec.name, thinks(pair.tokenizer))):
+        talk(note)
     if options.draft_length is not None or options.drafter == "none":
         yield pair
         return

@@ -18,7 +18,7 @@ from app.engine.protocol import AnswerFailed, Loaded, LoadFailed
 from app.server.metrics import Metrics
 from app.server.problem import Problem
 from app.server.request_queue import QueuedRequest, RequestQueue
-from app.settings.options import AnswerOptions, check_drafters, note_think
+from app.settings.options import AnswerOptions, check_drafters, unobeyed
 from app.shell.errors import AppError, BadInput, MachineFailed
 from app.shell.output import talk
 from models.pairs.pair import PairSpec
@@ -102,7 +102,8 @@ def opened(
             check_drafters(defaults.drafter, pair.name, event.info.drafters)
         except BadInput as error:
             failed(error)
-        note_think(defaults.think, pair.name, event.info.thinks)
+        if note := unobeyed(defaults.think, pair.name, event.info.thinks):
+            talk(note)
         if at_once > 1 and not event.info.batches:
             talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
 

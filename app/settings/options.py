@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, get_args, get_type_hints
 
 from app.shell.errors import BadInput
-from app.shell.output import talk
 from mlx_spec.errors import OutOfRange
 from mlx_spec.types import MAX_DRAFT_LENGTH, Options
 from models.pairs.drafter_kinds import KINDS
@@ -168,10 +167,9 @@ def check_drafters(wanted: str, pair: str, known: Sequence[str]) -> None:
             raise BadInput(f"{pair} has no drafter {name}. It has: {', '.join(known)}.{hint}")
 
 
-def note_think(wanted: str, pair: str, known: Sequence[str]) -> None:
-    """Say so if the pair's chat template does not obey `AnswerOptions.think`."""
-    if wanted not in known:
-        talk(f"think {wanted} changes nothing: {obeyed(pair, known)}.")
+def unobeyed(wanted: str, pair: str, known: Sequence[str]) -> str:
+    """A sentence that the pair's chat template does not obey `AnswerOptions.think`; empty if it does."""
+    return "" if wanted in known else f"think {wanted} changes nothing: {obeyed(pair, known)}."
 
 
 def obeyed(pair: str, known: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput
 from mlx_spec import BadOption
 from mlx_spec.drafters import drafters_for
+from tests.app.tui.chat_driver import OpenChat
 
 
 def test_off_asks_for_no_drafter_and_on_for_what_was_chosen_before() -> None:
@@ -100,6 +101,13 @@ def test_commands_are_completed_by_their_beginning_and_not_inside_a_value() -> N
     assert [command.name for command in completions("/dra")] == ["draft", "drafter"]
     assert completions("/draft o") == [] and completions("draft") == []
     assert parse("/Draft  on") == (next(c for c in SLASH_COMMANDS if c.name == "draft"), "on")
+
+
+async def test_a_think_that_the_model_does_not_obey_is_named_when_its_pair_is_open(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat(options=AnswerOptions(think="off")) as chat:
+        await chat.noticed("think off changes nothing: scripted has no switch for a thought.")
 
 
 def test_drafters_are_completed_by_name_one_after_another() -> None:
