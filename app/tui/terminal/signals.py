@@ -24,6 +24,8 @@ def end_on_signals(leave: Callable[[], object], grace: float = GRACE_SECONDS) ->
 
     # Not `loop.add_signal_handler`: a terminal that reads nothing more blocks the loop and its handlers.
     def end(number: int, frame: FrameType | None) -> None:
+        # A shell's `kill` has a suspended program go on behind it, where the terminal would stop it again.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
         # A thread of its own: Textual waits for its output thread, which waits for a terminal that is gone.
         watch = threading.Timer(grace, os._exit, (128 + number,))
         watch.daemon = True

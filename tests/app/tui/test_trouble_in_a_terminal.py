@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.tui.terminal import Terminal, pids_of, saved
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,6 +37,18 @@ def test_stopped_by_a_signal_it_gives_the_terminal_back_and_goes_on_later(termin
     terminal.wait_for("$", gone="● builtin", by="C-q")
     _, answer = saved(terminal.home)
     assert answer["finish"] in ("stop", "length")
+
+
+def test_suspended_and_killed_by_its_shell_it_ends_and_gives_the_terminal_back(terminal: Terminal) -> None:
+    terminal.start_app()
+    terminal.send("What is a draft?")
+    terminal.wait_for("first token")
+    terminal.wait_for("Stopped", gone="● builtin", by="C-z")
+    terminal.send("kill %1; sleep 1")
+    until(lambda: not pids_of(terminal.home))
+    terminal.send("stty -a | grep -c ' icanon.* echo '; echo the shell says $((6 * 7))")
+    terminal.wait_for("\n1\n", "the shell says 42")
+    assert [message["role"] for message in saved(terminal.home)] == ["user", "assistant"]
 
 
 @pytest.fixture
