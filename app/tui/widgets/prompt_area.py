@@ -151,8 +151,8 @@ the prompt. Up from the first line brings earlier prompts back."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
 
 
-def edited(app: App[Any], text: str) -> str:
-    """The text as edited in `$VISUAL` or `$EDITOR`.
+def edited(app: Program, text: str) -> str:
+    """The text as edited in `$VISUAL` or `$EDITOR`, which may save it in another encoding.
 
     Raises:
         BadInput: there is no editor, it failed, or it cannot run here; or the text cannot be handed over.
@@ -165,7 +165,12 @@ def edited(app: App[Any], text: str) -> str:
             file = Path(folder) / "prompt.md"
             file.write_text(text, "utf-8")
             _run(app, command, file)
-            return file.read_text("utf-8", "replace").rstrip("\n")
+            try:
+                text = file.read_text("utf-8")
+            except UnicodeDecodeError:
+                text = file.read_text("latin-1")  # reads all bytes
+                app.state.view.note("The editor's text is not UTF-8: it was read as Latin-1.", "warning")
+            return text.rstrip("\n")
     except OSError as error:
         raise BadInput(f"The prompt cannot be handed to an editor and back: {error.strerror}.") from error
 

@@ -160,6 +160,16 @@ async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch
         await chat.noticed("cannot be handed to an editor and back: No such file", by="ctrl+g")
 
 
+async def test_a_prompt_that_the_editor_saves_as_latin_1_keeps_its_letters_and_it_is_told(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
+    monkeypatch.setenv("EDITOR", 'sh -c \'printf "caf\\351\\r\\nnoir" > "$0"\'')
+    async with open_chat() as chat:
+        await chat.has("café\nnoir", by="ctrl+g")
+        await chat.noticed("The editor's text is not UTF-8: it was read as Latin-1.")
+
+
 async def test_what_is_typed_right_after_the_keys_of_a_message_goes_into_the_prompt(
     open_chat: OpenChat,
 ) -> None:
