@@ -221,6 +221,8 @@ class SavedChats:
             kept = "the instructions and sampling of this chat, without its seed"
             return f"Presets: {uses}. /preset save NAME keeps {kept}."
         if verb == "save" and name:
+            if name.split()[0] in ("save", "delete"):
+                raise BadInput(f"Nothing was saved: a preset's name cannot begin with '{name.split()[0]}'.")
             preset = Preset(name, self._chat.conversation.system, self._chat.settings.options)
             await self._ask(lambda history: history.save_preset(preset))
             await self.read_presets()

@@ -221,6 +221,13 @@ async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> 
         await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
 
 
+async def test_a_preset_that_could_not_be_used_is_not_saved(open_chat: OpenChat) -> None:
+    async with open_chat() as opened:
+        refused = "Nothing was saved: a preset's name cannot begin with 'delete'."
+        await opened.noticed(refused, by="/preset save delete x")
+        assert await opened.app.saved.read_presets() == {}
+
+
 async def test_a_preset_tells_what_it_changes_and_replaces_and_leaves_the_seed_and_the_drafter(
     open_chat: OpenChat,
 ) -> None:
