@@ -25,6 +25,11 @@ class SlashCommand:
     def needs_value(self) -> bool:
         return bool(self.value) and not self.value.startswith("[")
 
+    @property
+    def is_setting(self) -> bool:
+        """Without its value it says what holds."""
+        return self.name in ("draft", *FIELDS)
+
 
 def _settings(table: str) -> list[SlashCommand]:
     settings = ((name, setting) for name, setting in FIELDS.items() if setting.key.startswith(table))

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.chat.attachments import attach, unmarked
 from app.chat.open_chat import NOT_KEPT
 from app.chat.pair_removal import remove_after_asking
-from app.chat.settings import FIELDS, change, describe
+from app.chat.settings import change, describe
 from app.chat.slash_commands import SlashCommand, parse
 from app.compare.request import read_compare, read_sweep
 from app.history.export import Kind
@@ -112,7 +112,7 @@ class CommandRunner:
 
     async def _run(self, text: str) -> object:
         command, value = parse(text)
-        if command.name in ("draft", *FIELDS):
+        if command.is_setting:
             return self._set(command, value)
         if "FILE" in command.value:  # completed or dropped in the prompt, it has an @
             value = unmarked(value)

@@ -220,9 +220,12 @@ class Prompt(Vertical):
             self.area.clear()
             await self.area.wait_for(self.app.run_action(f"app.command('{choice.name}')"))
         elif choice is not None:
-            if runs and self.area.text == f"/{choice.name}":
-                self.app.state.view.note(f"Write its value: {choice.usage}", "mistake")
+            is_whole = runs and self.area.text == f"/{choice.name}"
             self.begin(choice.name)
+            if is_whole and choice.is_setting:
+                await self.area.wait_for(self.app.run_action(f"app.command('{choice.name}')"))
+            elif is_whole:
+                self.app.state.view.note(f"Write its value: {choice.usage}", "mistake")
 
     def _complete(self, path: str) -> None:
         """Complete the typed path; after a folder, its files are offered next."""

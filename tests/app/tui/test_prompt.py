@@ -159,6 +159,17 @@ async def test_enter_after_the_whole_name_of_a_command_says_which_value_it_needs
         await chat.noticed("The chat is now 'X'.", by=("X", "enter"))
 
 
+async def test_enter_after_the_whole_name_of_a_setting_says_what_holds_and_begins_its_value(
+    open_chat: OpenChat,
+) -> None:
+    async with open_chat() as chat:
+        await chat.noticed(
+            "Think is auto. Change it with /think auto|on|off", by=("slash", *"think", "enter")
+        )
+        await chat.has("/think ")
+        await chat.noticed("Think is low from the next answer on", by=(*"low", "enter"))
+
+
 async def test_tab_behind_a_value_that_it_cannot_complete_stays_in_the_prompt(open_chat: OpenChat) -> None:
     async with open_chat(asked="hello") as chat:
         await chat.has("/preset short", by=("slash", *"preset sho", "tab", *"rt"))
