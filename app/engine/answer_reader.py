@@ -58,10 +58,19 @@ class AnswerReader:
             return list(pieces)
         return [passed for piece in pieces for passed in self._pass(piece.text, piece.mark)]
 
-    def thought_in(self, text: str) -> int:
-        """How much of the text that comes next is of a thought, with its marks and the blanks after it."""
-        if self._state in THOUGHT or (text.strip(), "thought") in self._marks:
+    def unseen_in(self, text: str) -> int | None:
+        """How much of the text that comes next is of a thought, a mark or a header, with the blanks after it;
+        None: it may begin a mark.
+        """
+        if self._state in THOUGHT or (self._state == "header" and self._mark):
             return len(text)
+        begun, marks = (self._held + text).strip(), [mark for mark, to in self._marks if to not in CALLS]
+        if self._state == "header":  # the first: without a mark the text is not in the model's format
+            return len(text) if any(mark in self._held + text for mark, _ in self._marks) else None
+        if any(begun.startswith(mark) for mark in marks):
+            return len(text)
+        if begun and any(mark.startswith(begun) for mark in marks):
+            return None
         return len(text) - len(text.lstrip()) if self._drops else 0
 
     def end(

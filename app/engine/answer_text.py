@@ -18,8 +18,8 @@ class AnswerText:
     can depend on the tokens before it (`before`: those that the answer goes on from; `opened`: text of theirs
     that belongs to the answer). So text is decoded in
     a window: the tokens decoded last, plus those that wait for the rest of a character. Text that may begin
-    a stop text is held. No stop text is looked for in a thought: `thought_in` says how much of the text that
-    comes next is one, with the blanks after it.
+    a stop text is held. No stop text is looked for in a thought or a mark: `unseen_in` says how much of the
+    text that comes next is one, None if only more text tells.
     """
 
     def __init__(
@@ -28,9 +28,9 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
         opened: str = "",
-        thought_in: Callable[[str], int] = lambda text: 0,
+        unseen_in: Callable[[str], int | None] = lambda text: 0,
     ) -> None:
-        self._decode, self._thought_in = decode, thought_in
+        self._decode, self._unseen_in = decode, unseen_in
         self._stop_texts = stop_texts
         self._window = list(before[-LONGEST_CHARACTER:])
         self._waiting: list[int] = []
@@ -77,7 +77,7 @@ class AnswerText:
     def end(self, mark: Mark) -> list[Piece]:
         if self.stopped:
             return []
-        pieces = self._take(self._waiting_text(), mark)
+        pieces = self._take(self._waiting_text(), mark, ends=True)
         return pieces if self.stopped else pieces + self._show(self.decoded)
 
     def _leave_out_begun(self) -> None:
@@ -89,16 +89,17 @@ class AnswerText:
         before = self._decode(self._window) if self._window else ""
         return self._decode(self._window + self._waiting)[len(before) :]
 
-    def _take(self, text: str, mark: Mark) -> list[Piece]:
-        if not text:
+    def _take(self, text: str, mark: Mark, *, ends: bool = False) -> list[Piece]:
+        if not text and not ends:
             return []
-        thought = 0
-        if not self._held:
-            thought = len(text) if self._opening else self._thought_in(text)
         self._window, self._waiting = self._waiting, []
         self._decoded += text
         self._held.append((self.decoded, mark))
-        pieces = self._show(self.shown + thought) if thought else []
+        held = self._decoded[self.shown :]
+        unseen = len(held) if self._opening else self._unseen_in(held)
+        if unseen is None and not ends:
+            return []
+        pieces = self._show(self.shown + unseen) if unseen else []
         held = self._decoded[self.shown :]
         found = [(held.index(stop), stop) for stop in self._stop_texts if stop in held]
         if found:

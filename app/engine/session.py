@@ -159,7 +159,7 @@ class Session:
             request.stop_texts,
             begun_ids if _is_chat(prompt) else ids,
             "" if request.begun else opened,
-            reader.thought_in,
+            reader.unseen_in,
         )
         return _Read(ids, dropped, options, documents, Turn(options, text, reader, self._token_text))
 

@@ -278,6 +278,24 @@ def test_no_stop_text_is_found_in_a_thought_or_in_blanks_after_it(made: Make, fa
         assert parted(*say(made(family), f"{said}\n\nno", stop=(stop,)))[:2] == ("hm", text)
 
 
+@pytest.mark.parametrize(("family", "said"), [*CHATTED, ("llama3", "<think>\nhm\n</think>\n\nHi")])
+def test_no_stop_text_is_found_in_a_mark_of_several_tokens(made: Make, family: str, said: str) -> None:
+    tokenizer = made(family)
+    for stop in "< <| |> > [ think channel analysis assistant final </think>".split():
+        assert parted(*say(tokenizer, f"{said}\n\nno", stop=(stop,))) == ("hm", "Hi\n\nno", [])
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gpt-oss", "gemma4", "magistral"])
+@pytest.mark.parametrize("said", ["<b", "<|channel", "[THIS", "<thing>", "<"])
+def test_a_stop_text_is_found_in_text_that_only_begins_like_a_mark(
+    made: Make, family: str, said: str
+) -> None:
+    for stop in said:
+        pieces, ended = say(made(family), said, stop=(stop,))
+        assert parted(pieces, ended)[:2] == ("", said.partition(stop)[0])
+        assert (ended.stopped_at, ended.finish_reason) == (stop, "stop")
+
+
 @pytest.mark.parametrize(("family", "said"), CHATTED)
 def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
     made: Make, family: str, said: str
