@@ -124,7 +124,9 @@ class Sampling(Unsupported):
             return replace(defaults, **{"seed": secrets.randbelow(2**32), **given})
         except OutOfRange as error:
             name = NAMES.get(error.option, error.option)
-            raise Problem(400, error.of(name), param=name) from None
+            also = "; 0 is no penalty, -1 the whole text" if name == "repeat_last_n" else ""
+            refused = OutOfRange(name, error.value, error.wanted + also)
+            raise Problem(400, str(refused), param=name) from None
 
 
 AnySampling = TypeVar("AnySampling", bound=Sampling)
