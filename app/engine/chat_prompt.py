@@ -95,14 +95,18 @@ def chat_ids(
 def thinks(tokenizer: "TokenizerWrapper") -> tuple[str, ...]:
     """The values of `AnswerOptions.think` that the chat template obeys."""
 
-    def prompt(think: str) -> list[int]:
+    def prompt(think: str) -> tuple[int, ...]:
         try:
-            return _templated(tokenizer, [Message(role="user", content="Hi")], (), by_think(think))
+            return tuple(_templated(tokenizer, [Message(role="user", content="Hi")], (), by_think(think)))
         except BadField:
-            return []
+            return ()
 
-    pairs = (THINK[1:3], THINK[3:])
-    return (AUTO, *(each for values in pairs if prompt(values[0]) != prompt(values[1]) for each in values))
+    obeyed = [AUTO]
+    for values in (THINK[1:3], THINK[3:]):
+        prompts = {each: prompt(each) for each in values}
+        if len({*prompts.values()}) > 1:
+            obeyed += [each for each in values if prompts[each]]
+    return tuple(obeyed)
 
 
 def _templated(

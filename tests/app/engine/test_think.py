@@ -52,6 +52,23 @@ def test_a_model_obeys_what_changes_its_prompt(
     assert engine.prompts[-1] == prompts["high" if obeyed == LEVELS else "on"]
 
 
+@pytest.mark.parametrize(
+    ("template", "obeyed"),
+    [
+        ("{{ 'Think hard.' if reasoning_effort == 'high' }}" + BODY, LEVELS),
+        ("{{ 'Be quick.' if reasoning_effort == 'low' }}" + BODY, LEVELS),
+        ("{{ raise_exception('no') if reasoning_effort in ('low', 'medium') }}" + BODY, ("high",)),
+    ],
+)
+def test_a_level_is_obeyed_if_the_template_tells_it_from_any_other_and_does_not_refuse_it(
+    template: str, obeyed: tuple[str, ...], tmp_path: Path
+) -> None:
+    from mlx_lm.tokenizer_utils import load
+
+    make_tokenizer(tmp_path, template=template)
+    assert thinks(load(tmp_path)) == ("auto", *obeyed)
+
+
 def test_another_value_of_think_is_refused() -> None:
     with pytest.raises(OutOfRange, match="think is maybe; it must be auto, on, off, low, medium or high"):
         AnswerOptions(think="maybe")
