@@ -34,8 +34,9 @@ def application(
 ) -> Starlette:
     """The server as ASGI; the arguments are as in `Gate`. `log` is called with a line per refused request."""
     cors = Middleware(
-        CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"]
-    )
+        CORSMiddleware, allow_origins=[*origins], allow_methods=["GET", "POST"], allow_headers=["*"],
+        allow_private_network=True,  # Chrome asks for it if the page is not of this machine
+    )  # fmt: skip
     # CORS comes first: a browser asks without the key.
     gate = Middleware(Gate, names, origins, key, connections)
     handlers = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone, Exception: _failed}

@@ -103,7 +103,9 @@ def test_a_page_may_ask_only_if_it_is_listed(kept: RunningServer) -> None:
     assert answer.status == 200 and answer.headers["access-control-allow-origin"] == ORIGIN
     asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
     for origin, status in ((ORIGIN, 200), ("http://evil.example", 400)):
-        assert kept.ask(CHAT, headers={**asking, "Origin": origin}, method="OPTIONS").status == status
+        for more in ({}, {"Access-Control-Request-Private-Network": "true"}):  # as Chrome's
+            preflight = {**asking, **more, "Origin": origin}
+            assert kept.ask(CHAT, headers=preflight, method="OPTIONS").status == status
 
 
 def test_without_listed_pages_no_header_speaks_of_origins(scripted_server: RunningServer) -> None:
