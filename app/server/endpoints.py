@@ -66,8 +66,10 @@ async def models(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    served = service(request)
-    served.check_model(request.path_params["name"])
+    served, name = service(request), request.path_params["name"].rstrip("/")
+    if not name:
+        return await models(request)
+    served.check_model(name)
     return JSONResponse(_model(served))
 
 

@@ -209,6 +209,11 @@ def test_another_model_is_not_found(tiny_server: RunningServer) -> None:
         assert "target" in answer.error["message"]
 
 
+def test_a_slash_at_the_end_names_the_same_model_or_models(tiny_server: RunningServer) -> None:
+    for path in ("/v1/models", "/v1/models/target"):
+        assert tiny_server.ask(f"{path}/").json == tiny_server.ask(path).json
+
+
 def test_an_answers_beginning_is_continued_if_the_request_says_so(tiny_server: RunningServer) -> None:
     begun = {"role": "assistant", "content": "It is"}
     asked = {"messages": [*chat_body("hello")["messages"], begun], "max_tokens": 9, "n": 2}
