@@ -147,10 +147,13 @@ class Session:
         begun_size = len(self._encode(request.begun))
         ids, dropped = self.prompt_ids(prompt, limit, begun_size, cancelled, request.tools, values)
         opened = opened_thought(tokenizer, self._decode(ids[-OPENING:])) if _is_chat(prompt) else ""
-        begun = request.begun.removeprefix(opened)
-        if request.parts and opened and begun:  # it is the answer's beginning, not the thought's
-            begun = f"{thought_marks(tokenizer)[1]}\n\n{begun}"
-        if begun:
+        mark, close = thought_marks(tokenizer)
+        begun = request.begun
+        if opened:  # as the text may have it too
+            begun = begun.removeprefix(opened if begun.startswith(opened) else mark)
+        if request.parts and opened and begun and begun == request.begun:
+            begun = f"{close}\n\n{begun}"  # it is the answer's beginning, not the thought's
+        if request.begun:
             reader.begin(opened + begun)
         begun_ids = self._encode_after(ids, begun) if begun else []
         ids += begun_ids

@@ -233,6 +233,21 @@ def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made:
     assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
 
 
+@pytest.mark.parametrize(("begun", "said", "thought"), [
+    ("<think>\nh", "h", True), ("<think>h", "h", True), ("<think>\n", "", True),
+    ("<think>\nhm</think>\n\na", "hm</think>\n\na", False),
+])  # fmt: skip
+def test_the_beginning_of_an_answer_goes_on_with_the_thought_that_it_begins_with(
+    made: Make, begun: str, said: str, thought: bool
+) -> None:
+    tokenizer = made("qwen3.5")
+    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
+    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun, parts=True))
+    pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
+    assert pieces == [Piece("b", "plain", thought)]
+    assert tokenizer.decode(engine.prompts[0]).endswith(f"<think>\n{said}")
+
+
 @pytest.mark.parametrize("opening", ["answer\n", "answer:", "</s>"])
 def test_an_answer_that_is_begun_reads_as_one_text_with_the_prompt(tmp_path: Path, opening: str) -> None:
     from mlx_lm.tokenizer_utils import load
