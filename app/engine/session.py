@@ -10,7 +10,7 @@ from functools import cache
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, cast
 
-from app.engine.answer_format import OPENING, opened_thought, thought_marks
+from app.engine.answer_format import OPENING, opened_thought, template_of, thought_marks
 from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.chat_prompt import (
@@ -35,6 +35,7 @@ from app.engine.events import (
     TurnsDropped,
 )
 from app.engine.fill_in import fill_in_ids, fill_in_stops
+from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.protocol import Answer
 from app.engine.same_text import first_difference
 from app.engine.tokenizing import Tokenizing
@@ -151,8 +152,11 @@ class Session:
         begun = request.begun
         if opened:  # as the text may have it too
             begun = begun.removeprefix(opened if begun.startswith(opened) else mark)
-        if request.parts and opened and begun and begun == request.begun:
-            begun = f"{close}\n\n{begun}"  # it is the answer's beginning, not the thought's
+        if request.parts and begun and begun == request.begun:  # the answer's, not a thought's or a header's
+            if opened:
+                begun = f"{close}\n\n{begun}"
+            elif ANALYSIS in template_of(tokenizer) and not begun.startswith(CHANNEL):
+                begun = FINAL + begun
         if request.begun:
             reader.begin(opened + begun)
         begun_ids = self._encode_after(ids, begun) if begun else []

@@ -12,6 +12,7 @@ import pytest
 
 from app.engine.chat_prompt import chat_ids
 from app.engine.events import Piece, TextAdded, TurnEnded, text_of
+from app.engine.marks import FINAL
 from app.engine.message import Message
 from app.engine.protocol import Answer
 from app.engine.thinking import thought_of
@@ -224,13 +225,18 @@ def test_a_call_that_a_stop_text_cuts_is_text_unless_that_is_its_end(made: Make)
         assert called_with or text_of(pieces).endswith(said.partition("So.")[2].partition(stop)[0].rstrip())
 
 
-def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
-    tokenizer = made("qwen3.5")
+def go_on(tokenizer: "TokenizerWrapper", begun: str) -> tuple[list[Piece], str]:
+    """What is shown of an answer that goes on with "b", and its prompt."""
     session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
-    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun="a", parts=True))
+    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun, parts=True))
     pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
+    return pieces, tokenizer.decode(engine.prompts[0])
+
+
+def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
+    pieces, prompt = go_on(made("qwen3.5"), "a")
     assert pieces == [Piece("b", "plain")]
-    assert tokenizer.decode(engine.prompts[0]).endswith("<think>\n</think>\n\na")
+    assert prompt.endswith("<think>\n</think>\n\na")
 
 
 @pytest.mark.parametrize(("begun", "said", "thought"), [
@@ -240,12 +246,16 @@ def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made:
 def test_the_beginning_of_an_answer_goes_on_with_the_thought_that_it_begins_with(
     made: Make, begun: str, said: str, thought: bool
 ) -> None:
-    tokenizer = made("qwen3.5")
-    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
-    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun, parts=True))
-    pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
+    pieces, prompt = go_on(made("qwen3.5"), begun)
     assert pieces == [Piece("b", "plain", thought)]
-    assert tokenizer.decode(engine.prompts[0]).endswith(f"<think>\n{said}")
+    assert prompt.endswith(f"<think>\n{said}")
+
+
+@pytest.mark.parametrize("begun", ["a", f"{FINAL}a"])
+def test_the_beginning_of_an_answer_is_in_the_answers_channel(made: Make, begun: str) -> None:
+    pieces, prompt = go_on(made("gpt-oss"), begun)
+    assert pieces == [Piece("b", "plain")]
+    assert prompt.endswith(f"<|start|>assistant{FINAL}a")
 
 
 @pytest.mark.parametrize("opening", ["answer\n", "answer:", "</s>"])
