@@ -59,8 +59,9 @@ def command(
             )
     for origin in allow_origin or ():
         if not ORIGIN.fullmatch(origin):
+            why = "any page opened as a file sends" if origin == "null" else "no browser sends"
             raise BadInput(
-                f"--allow-origin is {origin or 'empty'}, which no browser sends. Give scheme, host and port, "
+                f"--allow-origin is {origin or 'empty'}, which {why}. Give scheme, host and port, "
                 "in lower case and without a path: http://localhost:3000."
             )
     loading.print_config_problems()

@@ -64,6 +64,7 @@ from tests.app.run_command import Cli
         ("serve --allow-host ''", "--allow-host is empty; it must be a name without scheme and port"),
         ("serve --allow-host mac.local:8080", "--allow-host is mac.local:8080; it must be a name without"),
         ("serve --allow-origin '*'", "--allow-origin is *, which no browser sends"),
+        ("serve --allow-origin null", "--allow-origin is null, which any page opened as a file sends"),
         ("serve --at-once 17", "--at-once is 17; it must be at most 16."),
         ("generate --prompt x --drafter-bits x", "--drafter-bits is x; it must be a whole number."),
         ("report --out ''", "--out is empty, no writable folder."),

@@ -94,6 +94,13 @@ def test_a_listed_name_and_the_servers_own_address_are_ours() -> None:
         check_address(Headers({"host": "192.168.1.8:8080"}), names, ())
 
 
+def test_what_cannot_be_listed_is_told_what_to_do_instead() -> None:
+    with pytest.raises(Problem, match=r"answer to ''\. Name it in the header Host"):
+        check_address(Headers(), ["localhost"], ())
+    with pytest.raises(Problem, match=r"Pages of 'null' .* from a web server"):
+        check_address(Headers({"host": "localhost", "origin": "null"}), ["localhost"], ())
+
+
 def test_a_page_may_ask_only_if_it_is_listed(kept: RunningServer) -> None:
     key = {"x-api-key": KEY}
     for origin in ("http://evil.example", "null", "", "http://localhost:30000", ORIGIN + "/"):
