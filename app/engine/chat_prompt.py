@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.engine.marks import ANALYSIS, CHANNEL, FINAL
 from app.engine.message import Message, plainer_ones
-from app.settings.options import AUTO, THINK
+from app.settings.options import AUTO, LEVELS
 from app.shell.errors import BadField
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NO_VALUES: Mapping[str, Any] = {}
 THINKS = "enable_thinking"
 """The variable by which a model thinks or not; mlx-lm knows other names of it."""
+EFFORT = "reasoning_effort"
+"""The variable of how much it thinks."""
 CONTINUES = "--raw does it on the command line, /v1/completions on a server."
 
 
@@ -24,7 +26,7 @@ def by_think(think: str) -> dict[str, Any]:
     """`AnswerOptions.think` as the chat template's variables: a switch under both its names, or a level."""
     if think in ("on", "off"):
         return {THINKS: think == "on", "thinking": think == "on"}
-    return {} if think == AUTO else {"reasoning_effort": think}
+    return {} if think == AUTO else {EFFORT: think}
 
 
 def values_for(think: str, own: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,9 +75,16 @@ def chat_ids(
     with a user's message. If even that is too long, it is returned as it is.
 
     Args:
-        values: the chat template's variables, by name; those that it does not have are left out.
+        values: the chat template's variables, by name; those that it does not have are left out, and a level
+            that it refuses.
     """
-    ids = _templated(tokenizer, messages, tools, values)
+    try:
+        ids = _templated(tokenizer, messages, tools, values)
+    except BadField:
+        if EFFORT not in values:
+            raise
+        values = {name: value for name, value in values.items() if name != EFFORT}
+        ids = _templated(tokenizer, messages, tools, values)
     head = next((place for place, one in enumerate(messages) if one["role"] != "system"), len(messages))
     cuts = [place for place in range(head + 1, len(messages)) if messages[place]["role"] == "user"]
     if len(ids) <= room or not cuts:
@@ -95,18 +104,16 @@ def chat_ids(
 def thinks(tokenizer: "TokenizerWrapper") -> tuple[str, ...]:
     """The values of `AnswerOptions.think` that the chat template obeys."""
 
-    def prompt(think: str) -> tuple[int, ...]:
+    def prompt(think: str) -> list[int]:
         try:
-            return tuple(_templated(tokenizer, [Message(role="user", content="Hi")], (), by_think(think)))
+            return _templated(tokenizer, [Message(role="user", content="Hi")], (), by_think(think))
         except BadField:
-            return ()
+            return []
 
-    obeyed = [AUTO]
-    for values in (THINK[1:3], THINK[3:]):
-        prompts = {each: prompt(each) for each in values}
-        if len({*prompts.values()}) > 1:
-            obeyed += [each for each in values if prompts[each]]
-    return tuple(obeyed)
+    switch = ("on", "off") if prompt("on") != prompt("off") else ()
+    levels = {level: ids for level in LEVELS if (ids := prompt(level))}  # many templates refuse some
+    own = prompt(AUTO)
+    return (AUTO, *switch, *(levels if any(ids != own for ids in levels.values()) else ()))
 
 
 def _templated(

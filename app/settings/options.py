@@ -18,7 +18,8 @@ AUTO = "auto"
 """Stands for None, which leaves the value to the engine."""
 DRAFTERS = (*KINDS, "foreign", "lookup", "recycling", "lookahead", "grounded")
 """All of them; which ones a pair has depends on its files."""
-THINK = (AUTO, "on", "off", "low", "medium", "high")
+LEVELS = ("low", "medium", "high")
+THINK = (AUTO, "on", "off", *LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,21 +52,43 @@ def test_a_model_obeys_what_changes_its_prompt(
     assert engine.prompts[-1] == prompts["high" if obeyed == LEVELS else "on"]
 
 
-@pytest.mark.parametrize(
-    ("template", "obeyed"),
-    [
-        ("{{ 'Think hard.' if reasoning_effort == 'high' }}" + BODY, LEVELS),
-        ("{{ 'Be quick.' if reasoning_effort == 'low' }}" + BODY, LEVELS),
-        ("{{ raise_exception('no') if reasoning_effort in ('low', 'medium') }}" + BODY, ("high",)),
-    ],
+@pytest.mark.parametrize("effort", ["low", "high"])
+def test_a_level_is_obeyed_if_the_template_tells_any_from_the_others(effort: str, tmp_path: Path) -> None:
+    from mlx_lm.tokenizer_utils import load
+
+    make_tokenizer(tmp_path, template="{{ 'Think.' if reasoning_effort == '" + effort + "' }}" + BODY)
+    assert thinks(load(tmp_path)) == ("auto", *LEVELS)
+
+
+REFUSING = (
+    "{%% set effort = reasoning_effort or '%s' %%}"
+    "{%% if effort not in %s %%}{{ raise_exception('Unexpected effort ' ~ effort) }}{%% endif %%}{{ effort }}"
 )
-def test_a_level_is_obeyed_if_the_template_tells_it_from_any_other_and_does_not_refuse_it(
+QWEN = SWITCH + REFUSING % ("xhigh", "('xhigh', 'medium', 'low')") + BODY  # Qwen3.8
+MISTRAL = REFUSING % ("none", "('none', 'high')") + BODY  # Mistral Small 4
+
+
+@pytest.mark.parametrize(
+    ("template", "obeyed"), [(QWEN, ("on", "off", "low", "medium")), (MISTRAL, ("high",))]
+)
+def test_a_level_that_the_template_refuses_is_not_obeyed_and_changes_nothing(
     template: str, obeyed: tuple[str, ...], tmp_path: Path
 ) -> None:
     from mlx_lm.tokenizer_utils import load
 
     make_tokenizer(tmp_path, template=template)
-    assert thinks(load(tmp_path)) == ("auto", *obeyed)
+    tokenizer = load(tmp_path)
+    session, engine = scripted_session([1], tokenizer=tokenizer, stop_tokens=frozenset({1}))
+    assert thinks(tokenizer) == ("auto", *obeyed)
+    prompts: dict[str, list[int]] = {}
+    for think in ("auto", *LEVELS):
+        list(session.answer(Answer(0, USER, AnswerOptions(think=think))))
+        prompts[think] = engine.prompts[-1]
+    assert [level for level in LEVELS if prompts[level] != prompts["auto"]] == [
+        level for level in LEVELS if level in obeyed
+    ]
+    list(session.answer(Answer(0, USER, AnswerOptions(), template_values={"reasoning_effort": "max"})))
+    assert engine.prompts[-1] == prompts["auto"]
 
 
 def test_another_value_of_think_is_refused() -> None:
