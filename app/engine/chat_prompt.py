@@ -31,9 +31,12 @@ def by_think(think: str) -> dict[str, Any]:
 
 def values_for(think: str, own: Mapping[str, Any]) -> Mapping[str, Any]:
     """The chat template's variables: a request's own over those of `think`. A level alone, which many clients
-    always send, leaves a switch as `think` has it.
+    always send, leaves a switch as `think` has it, and one that is switched on leaves a level.
     """
-    return own if own.keys() & by_think("off").keys() else {**by_think(think), **own}
+    switches = [own[name] for name in by_think("off") if name in own]
+    if switches and not (think in LEVELS and all(switches)):
+        return own
+    return {**by_think(think), **own}
 
 
 class CancelledWhileReading(Exception):

@@ -50,6 +50,9 @@ def test_a_model_obeys_what_changes_its_prompt(
     level = {"reasoning_effort": "high"}  # which many clients always send
     list(session.answer(Answer(0, USER, AnswerOptions(think="on"), template_values=level)))
     assert engine.prompts[-1] == prompts["high" if obeyed == LEVELS else "on"]
+    switch = {"enable_thinking": True, "thinking": True}  # as Anthropic's clients do
+    list(session.answer(Answer(0, USER, AnswerOptions(think="low"), template_values=switch)))
+    assert engine.prompts[-1] == prompts["low" if obeyed == LEVELS else "on"]
 
 
 @pytest.mark.parametrize("effort", ["low", "high"])
