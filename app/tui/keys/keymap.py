@@ -78,8 +78,14 @@ def short_key_name(key: str) -> str:
 
 
 def _normal(keys: str) -> str:
-    parts = (key.strip() for key in keys.split(","))
-    return ",".join(_SIGNS.get(key, key.lower() if len(key) > 1 else key) for key in parts)
+    return ",".join(_named(key.strip()) for key in keys.split(","))
+
+
+def _named(key: str) -> str:
+    """A key as Textual names it: `ctrl+right_square_bracket` for `Ctrl+]`."""
+    lower = key.lower() if len(key) > 1 else key  # `r` and `R` are two keys
+    sign = _MODIFIER.sub("", lower)
+    return lower if lower in _NAMED else lower.removesuffix(sign) + _SIGNS.get(sign, sign)
 
 
 def _why_not(name: str, key: str) -> str:

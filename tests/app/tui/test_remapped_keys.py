@@ -7,12 +7,14 @@ from itertools import chain
 from pathlib import Path
 from string import ascii_lowercase
 
+import pytest
+from textual._xterm_parser import XTermParser
 from textual.events import Key
 
 import app.tui
 from app.settings.options import AnswerOptions
 from app.tui.keys.in_force import Keys
-from app.tui.keys.keymap import default_keys
+from app.tui.keys.keymap import checked_keys, default_keys
 from app.tui.screens.first_run import FirstRunScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.own_pair import OwnPairScreen
@@ -186,3 +188,13 @@ async def test_a_sign_works_as_a_key_and_is_shown_as_written(open_chat: OpenChat
         await opened.reached(LineQuestionScreen, by="minus")
         await opened.reached(SessionsScreen, by="escape")
         await opened.back_in_chat(by="left_square_bracket")
+
+
+@pytest.mark.parametrize(("written", "sent"), [("ctrl+]", "\x1d"), ("Ctrl+\\", "\x1c"), ("ctrl+@", "\x00")])
+def test_a_sign_with_ctrl_works_as_a_key(written: str, sent: str) -> None:
+    (pressed,) = XTermParser().feed(sent)
+    assert isinstance(pressed, Key)
+    assert checked_keys(Path("config.toml"), {"chat.compare": written}) == (
+        {"chat.compare": pressed.key},
+        [],
+    )
