@@ -62,11 +62,15 @@ class AnswerReader:
         """How much of the text that comes next is of a thought, a mark or a header, with the blanks after it;
         None: it may begin a mark.
         """
-        if self._state in THOUGHT or (self._state == "header" and self._mark):
+        whole = self._held + text
+        if self._state in THOUGHT:
+            seen = (whole.partition(mark)[2] for mark, to in self._marks if to == "text")
+            return len(text) - len(max(seen, key=len, default="").lstrip())
+        if self._state == "header" and self._mark:
             return len(text)
-        begun, marks = (self._held + text).strip(), [mark for mark, to in self._marks if to not in CALLS]
         if self._state == "header":  # the first: without a mark the text is not in the model's format
-            return len(text) if any(mark in self._held + text for mark, _ in self._marks) else None
+            return len(text) if any(mark in whole for mark, _ in self._marks) else None
+        begun, marks = whole.strip(), [mark for mark, to in self._marks if to not in CALLS]
         if any(begun.startswith(mark) for mark in marks):
             return len(text)
         if begun and any(mark.startswith(begun) for mark in marks):

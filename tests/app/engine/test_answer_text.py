@@ -1,13 +1,19 @@
 """Streamed text equals the tokenizer's own decoding, for both families of tokenizers."""
 
 import random
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
+from app.engine.answer_reader import AnswerReader
 from app.engine.answer_text import AnswerText
 from app.engine.events import text_of
+from tests.app.scripted_pair import ByteTokenizer
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
 
 PIECES = ["hello", " ", "  ", "world", "\n\n", "é", "漢字", "\u200d", "ﷺ", "e\u0301", ",", " x", "0"]
 PIECES += ["👩‍👩‍👧‍👦", "🇩🇪"]
@@ -43,6 +49,18 @@ def test_streamed_text_is_the_whole_text(tokenizer: Tokenizer, seed: int) -> Non
     parts = [text_of(answer.add(token, "plain")) for token in ids]
     assert not any("\ufffd" in part for part in parts)
     assert "".join(parts) + text_of(answer.end("plain")) == answer.text == tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("end", [[">\n\n", "Hi", "\n", "no"], [">Hi", "\n"], [">Hi\n", "no"]])
+def test_of_a_token_that_ends_a_mark_the_rest_is_thought_or_answer_where_stop_texts_are_looked_for(
+    end: list[str],
+) -> None:
+    tokens, shown = ["<th", "ink", ">\n", "hm", "</", "think", *end], []
+    reader = AnswerReader(cast("TokenizerWrapper", ByteTokenizer()), ())
+    answer = AnswerText(lambda ids: "".join(tokens[i] for i in ids), ["\n"], unseen_in=reader.unseen_in)
+    for token in range(len(tokens)):
+        shown += [] if answer.stopped else reader.add(answer.add(token, "plain"))
+    assert [(piece.text, piece.thought) for piece in shown] == [("hm", True), ("Hi", False)]
 
 
 def test_text_comes_as_soon_as_it_is_certain() -> None:
