@@ -150,6 +150,11 @@ class Engine:
         for drafter in self.drafters:
             drafter.drop()
 
+    def forget_drafts(self) -> None:
+        """Draft nothing from earlier texts, as after loading; those that are cached are not read again."""
+        for drafter in self.drafters:
+            drafter.forget()
+
     @property
     def drafter_names(self) -> list[str]:
         """Names that `Options.drafter` may have, alone or joined by `+`, beside `auto` and `none`."""

@@ -42,6 +42,10 @@ class SharedEngine(Engine):
         self.ranks.send("forget")
         super().forget()
 
+    def forget_drafts(self) -> None:
+        self.ranks.send("forget drafts")
+        super().forget_drafts()
+
     def pretend_cached(self, tokens: Sequence[int], unread: DrafterName = "") -> None:
         self.ranks.send("pretend", tokens=list(tokens), unread=unread)
         super().pretend_cached(tokens, unread)
@@ -78,6 +82,8 @@ class SharedEngine(Engine):
                     self.pretend_cached(tokens, unread)
                 case {"do": "forget"}:
                     self.forget()
+                case {"do": "forget drafts"}:
+                    self.forget_drafts()
                 case _:
                     return
 

@@ -183,8 +183,7 @@ class Session:
 
         rows = self._open_rows()
         if request.fresh and not rows.busy:  # drafts of answers in progress go on from what was read
-            for drafter in self._pair.engine.drafters:
-                drafter.forget()
+            self._pair.engine.forget_drafts()
         text = rows.add(
             read.ids,
             read.options,

@@ -16,6 +16,7 @@ import mlx.core as mx
 
 from mlx_spec import rows as rows_module
 from mlx_spec.candidate import NO_CANDIDATE, Candidate
+from mlx_spec.drafters.lookahead import LookaheadDrafter
 from mlx_spec.drafters.lookup import LookupDrafter
 from mlx_spec.drafters.model import ModelDrafter
 from mlx_spec.policy.policy import Policy
@@ -55,8 +56,8 @@ class Wider(Options):
     more: str = ""
 
 
-def options(temperature: float, length: int | None) -> Options:
-    return Wider(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length)
+def options(temperature: float, length: int | None, drafter: str = "auto") -> Options:
+    return Wider(max_tokens=TOKENS, temperature=temperature, seed=7, draft_length=length, drafter=drafter)
 
 
 class Left(Exception): ...
@@ -82,7 +83,7 @@ def main() -> None:
     ranks = Ranks(mx.distributed.init(strict=True))
     target = model()
     target.shard(ranks.group)
-    drafters = [LookupDrafter(), ModelDrafter(model(noise=0.02), LIMIT)]
+    drafters = [LookupDrafter(), LookaheadDrafter(), ModelDrafter(model(noise=0.02), LIMIT)]
     engine = SharedEngine(target, drafters, ranks, context_limit=LIMIT)
     engine.controller = Moody(ranks.rank)  # type: ignore[assignment]
     read_at_another_pace(ranks, engine)
@@ -91,10 +92,12 @@ def main() -> None:
         return
     written, accepted = {}, 0
 
-    def write(name: str, prompt: list[int], temperature: float, length: int | None) -> None:
+    def write(
+        name: str, prompt: list[int], temperature: float, length: int | None, drafter: str = "auto"
+    ) -> None:
         nonlocal accepted
         documents = [[*PROMPT, *written.get("plain", ())]]
-        played = list(engine.generate(prompt, options(temperature, length), documents=documents))
+        played = list(engine.generate(prompt, options(temperature, length, drafter), documents=documents))
         written[name] = tokens(played)
         accepted += sum(each.accepted for each in played)
 
@@ -103,6 +106,9 @@ def main() -> None:
         next(engine.generate(LONG, options(0, 0), progress=leave))
     write("plain", PROMPT, 0.0, 0)
     write("drafted", PROMPT, 0.0, 3)
+    for _ in range(2):
+        engine.forget_drafts()
+        write("drafted afresh", PROMPT, 0.0, 3, "lookahead")
     rows, texts = engine.rows(), []
 
     def step() -> None:

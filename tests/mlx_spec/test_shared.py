@@ -44,6 +44,7 @@ def test_two_ranks_write_the_plain_text_whatever_each_plans_and_a_killed_one_end
     """All that one start of them shows."""
     written = two["written"]
     assert len(written["plain"]) == TOKENS and written["drafted"] == written["plain"]
+    assert written["drafted afresh"] == written["plain"]
     for place in range(len(PROMPTS)):
         assert written[f"beside others {place}"] == written[f"alone {place}"]
     assert two["accepted"] > 10
