@@ -61,6 +61,21 @@ def test_the_turn_after_a_cancelled_one_is_right(
     assert after.token_ids == answer(fresh(tiny_pair), history, options).token_ids
 
 
+def test_before_a_fresh_answer_the_engine_forgets_drafts_as_all_ranks_must_unless_another_is_written(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgot: list[Engine] = []
+    monkeypatch.setattr(Engine, "forget_drafts", lambda engine: forgot.append(engine))
+    asked = Answer(0, HELLO, AnswerOptions(max_tokens=12), fresh=True)
+    for _ in range(2):
+        list(session.answer(asked))
+    assert len(forgot) == 2
+    other = session.answer(replace(asked, fresh=False))
+    next(event for event in other if isinstance(event, TextAdded))
+    list(session.answer(asked))
+    assert len(forgot) == 2 and list(other)
+
+
 def test_cancelling_in_the_middle_of_a_long_prompt_leaves_the_next_turn_right(
     session: Session, tiny_pair: TinyPair
 ) -> None:
