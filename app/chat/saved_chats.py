@@ -13,7 +13,7 @@ from app.history.records import Chat, ChatMessage, ChatRow, Preset
 from app.history.saving import News
 from app.history.store import History
 from app.history.unsent import Unsent, unsent
-from app.settings.options import SAMPLING
+from app.settings.options import SAMPLING, unobeyed
 from app.shell.errors import AppError, BadInput
 from app.shell.named_file import plain_file, write_text
 from app.shell.number_text import counted
@@ -204,7 +204,14 @@ class SavedChats:
             chat.view.note(text + self._fill_in("{app.pairs} changes it."))
         if chat.conversation.path[-1:] == [chat.conversation.last]:
             chat.view.note("The last prompt was not answered. /regenerate has it answered.", "warning")
+        self.note_think()
         await self._put_back_unsent(found.id)
+
+    def note_think(self) -> None:
+        """Say so if the model, once it is open, does not obey the chat's `think`."""
+        info, think = self._chat.link.info, self._chat.settings.options.think
+        if info and (note := unobeyed(think, info.name, info.thinks)):
+            self._chat.view.note(note, "warning")
 
     async def read_presets(self) -> dict[str, Preset]:
         """The presets by name."""
@@ -258,6 +265,7 @@ class SavedChats:
         chat.instruct(preset.system)
         sampling = {name: getattr(preset.options, name) for name in SAMPLING if name != "seed"}
         chat.change_settings(replace(before, options=replace(before.options, **sampling)))
+        self.note_think()
         changed = ", ".join(chat.settings.differences(before))
         what = f": {changed}." if changed else "."
         if preset.system or had:

@@ -13,7 +13,7 @@ from app.chat.settings import Settings, setup_rows
 from app.engine.protocol import Loaded, LoadFailed, TuningEnded
 from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
-from app.settings.options import check_drafters, unobeyed
+from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady
@@ -154,11 +154,9 @@ class ChatScreen(SelectingScreen[None]):
                     self.state.count_context()
                 for note in info.notes:
                     self.view.note(note)
-                options = self.state.settings.options
-                if note := unobeyed(options.think, info.name, info.thinks):
-                    self.view.note(note, "warning")
+                self.app.saved.note_think()
                 try:
-                    check_drafters(options.drafter, info.name, info.drafters)
+                    check_drafters(self.state.settings.options.drafter, info.name, info.drafters)
                 except BadInput as error:
                     self.view.note(f"{error} /drafter auto chooses among them.", "warning")
             case TuningEnded(skipped=skipped):

@@ -110,6 +110,16 @@ async def test_a_think_that_the_model_does_not_obey_is_named_when_its_pair_is_op
         await chat.noticed("think off changes nothing: scripted has no switch for a thought.")
 
 
+async def test_so_is_a_think_that_a_preset_or_a_resumed_chat_brings_along(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        for command in ("/think high", "/preset save deep", "hello", "/new"):
+            await chat.type(command)
+        note = "think high changes nothing: scripted has no switch for a thought."
+        await chat.noticed("Preset 'deep' is in use", by="/preset deep")
+        assert chat.notices.count(note) == 1
+        await chat.until(lambda: chat.notices.count(note) == 2, by="/resume last")
+
+
 def test_drafters_are_completed_by_name_one_after_another() -> None:
     has = ("lookup", "recycling", "eagle")
     assert drafter_completions("/drafter ", has) == [f"/drafter {name}" for name in ("auto", *has)]
