@@ -1,6 +1,6 @@
 """A model's files before loading: a folder in mlx-lm's format, or a GGUF file (`gguf.py`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import has_magic
@@ -68,12 +68,11 @@ class Checkpoint:
             ModelsError: the files are broken, or memory ran out.
         """
         check_config(self.config, str(self.path))
+        settings = rope_settings(self.config)
         if not self.gguf:
-            self._check_layers()
+            settings |= self._untied(self._checked_names())
         try:
-            model, config = load_model(
-                self.folder, lazy=True, strict=not self.gguf, model_config=rope_settings(self.config)
-            )
+            model, config = load_model(self.folder, lazy=True, strict=not self.gguf, model_config=settings)
             if self.gguf:
                 model.load_weights(list(read_weights(self.gguf).items()))
             if as_float32 or on_cpu():
@@ -95,15 +94,23 @@ class Checkpoint:
             raise trouble(self.path, error) from error
         return model, config
 
-    def _check_layers(self) -> None:
-        """Raise BrokenFiles for more layers than tensors: mlx-lm would build them for hours."""
+    def _untied(self, names: Collection[str]) -> dict[str, Any]:
+        """The setting that uses a projection that is there, where config.json says nothing: mlx-lm would drop
+        it for the embeddings, of which it is a copy only in models that tie them."""
+        is_said = "tie_word_embeddings" in self.config or "lm_head.weight" not in names
+        return {} if is_said else {"tie_word_embeddings": False}
+
+    def _checked_names(self) -> list[str]:
+        """Of all tensors. BrokenFiles for more layers than these: mlx-lm would build them for hours."""
         layers = text_settings(self.config).get("num_hidden_layers")
-        count = sum(len(tensor_names(file)) for file in weight_files(self.folder))
+        names = [name for file in weight_files(self.folder) for name in tensor_names(file)]
+        count = len(names)
         if type(layers) is int and layers > count:
             raise BrokenFiles(
                 f"config.json of {self.path} names {layers} layers, and its weights are {count} tensors. "
                 "Fetch it again."
             )
+        return names
 
     def tokenizer(self, config: Mapping[str, Any]) -> TokenizerWrapper:
         """The tokenizer; `config` is from `load`. ModelsError if it cannot be read."""
