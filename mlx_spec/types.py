@@ -3,10 +3,11 @@
 Plain Python only. Nothing here knows text, files, devices or screens.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Real
-from typing import Literal
+from typing import Literal, get_args
 
 from mlx_spec.errors import OutOfRange
 from mlx_spec.token_ids import token_ids, whole
@@ -89,8 +90,9 @@ class Options:
             if value is not None or name != "draft_length":
                 object.__setattr__(self, name, _number(name, value))
         object.__setattr__(self, "stop_tokens", frozenset(token_ids(self.stop_tokens, "stop_tokens")))
-        known = isinstance(self.verify, str) and self.verify in ("coupled", "token", "block")
-        _check(known, "verify", self.verify, "coupled, token or block")
+        rules: tuple[str, ...] = get_args(Rule)
+        known = isinstance(self.verify, str) and self.verify in rules
+        _check(known, "verify", self.verify, one_of(rules))
         named = isinstance(self.drafter, str) and all(self.drafter.split("+"))
         _check(named, "drafter", self.drafter, "auto, none, or names joined by +")
 
@@ -147,6 +149,11 @@ class Round:
             # A draft that is cut here took as long as the whole of it.
             steady=self.steady and self.draft_length <= taken,
         )
+
+
+def one_of(names: Sequence[str]) -> str:
+    """As a part of a sentence: `a, b or c`."""
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _number(name: str, value: object) -> int | float:

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from app.shell.errors import BadInput
 from mlx_spec.errors import OutOfRange
-from mlx_spec.types import MAX_DRAFT_LENGTH, Options
+from mlx_spec.types import MAX_DRAFT_LENGTH, Options, one_of
 from models.pairs.drafter_kinds import KINDS
 
 AUTO = "auto"
@@ -32,7 +32,7 @@ class AnswerOptions(Options):
     def __post_init__(self) -> None:
         Options.__post_init__(self)
         if self.think not in THINK:
-            raise OutOfRange("think", self.think, "auto, on, off, low, medium or high")
+            raise OutOfRange("think", self.think, one_of(THINK))
 
 
 _TYPES = get_type_hints(AnswerOptions)
@@ -82,7 +82,7 @@ class OptionSetting:
         text = str(value)
         names = [name.strip() for name in text.replace(",", "+").split("+")] if self.joins else [text]
         if unknown := [name for name in names if name not in self.choices]:
-            wanted = f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
+            wanted = one_of(self.choices)
             near = get_close_matches(unknown[0], self.choices, n=1)
             raise OutOfRange(self.field, value, wanted + (f" ({near[0]}?)" if near else ""))
         if len(set(names)) > 1 and AUTO in names:
