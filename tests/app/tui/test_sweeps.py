@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from app.compare import store
+from app.compare.plots import Series
 from app.compare.record import Outcome
 from app.tui.screens.compare import CompareScreen
 from app.tui.screens.comparisons import ComparisonsScreen
@@ -124,8 +126,15 @@ async def test_a_plot_is_never_drawn_without_its_lines(
         assert all(drawn)
 
 
-def test_a_plot_whose_parts_are_removed_as_its_screen_is_left_is_not_drawn() -> None:
-    LengthPlot([], {})._draw()
+async def test_a_plot_whose_parts_are_removed_as_its_screen_is_left_is_not_drawn() -> None:
+    plot = LengthPlot([Series("model", (0, 1), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0))], {})
+    app = App[None]()
+    async with app.run_test() as pilot:
+        await app.mount(plot)
+        await pilot.pause()
+        await plot.remove_children()
+        app.theme = "nord"
+        await pilot.pause()
 
 
 async def test_in_40_columns_each_category_and_text_is_reached(open_chat: OpenChat, tmp_path: Path) -> None:
