@@ -1,5 +1,6 @@
 """A conversation of thousands of messages: only those around the view have widgets, and nothing jumps."""
 
+import pytest
 from textual.events import MouseScrollUp
 from textual.geometry import Size
 
@@ -7,7 +8,7 @@ from app.engine.events import Piece
 from app.history.records import Chat as StoredChat
 from app.history.records import ChatMessage
 from app.tui.widgets.message import UserMessage
-from app.tui.widgets.transcript import BATCH, KEPT
+from app.tui.widgets.transcript import BATCH, KEPT, Transcript
 from tests.app.history.some_chat import answer, chat, prompt
 from tests.app.tui.chat_driver import Chat, OpenChat
 
@@ -124,15 +125,30 @@ async def test_an_edited_prompt_is_followed_at_another_width_too(open_chat: Open
         assert view.is_vertical_scroll_end
 
 
-async def test_a_prompt_of_several_lines_is_followed_from_further_up_too(open_chat: OpenChat) -> None:
+async def test_a_prompt_of_several_lines_is_followed_from_further_up_too(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resized, sizes = Transcript.on_resize, list[Size]()
+
+    def then_followed(view: Transcript) -> None:
+        """The prompt takes one line again, and its message is shown before the next layout."""
+        resized(view)
+        view.follow()
+        sizes.append(view.size)
+
     async with open_chat(size=(40, 12)) as opened:
         view = opened.app.chat.transcript
         opened.app.state.resume(*long_chat(turns=BATCH))
         await opened.until(lambda: view.max_scroll_y > 0 and view.is_vertical_scroll_end)
         await opened.until(lambda: not view.is_vertical_scroll_end, by="pageup")
-        view._size_before = Size(40, 3)
-        view.on_resize()  # the prompt takes one line again, and its message is shown before the next layout
-        view.follow()
+        whole = view.size
+        opened.area.load_text("three\nlines\nlong")
+        await opened.until(lambda: view.size.height < whole.height)
+        await opened.pilot.pause()
+        assert not view.is_vertical_scroll_end
+        monkeypatch.setattr(Transcript, "on_resize", then_followed)
+        opened.area.load_text("")
+        await opened.until(lambda: whole in sizes)
         await opened.pilot.pause()
         await opened.pilot.pause()
         assert view.is_vertical_scroll_end
