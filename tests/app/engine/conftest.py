@@ -1,12 +1,19 @@
 """What the tests of the engine's side share."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from app.engine.client import EngineClient
+from tests.app.engine.families import FAMILIES, Make
 from tests.app.tui.engine_thread import ThreadedClient
+from tests.models.tiny_models import make_tokenizer
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +35,19 @@ def threaded(tmp_path: Path) -> Iterator[EngineClient]:
     client.start()
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """The tokenizer of a family."""
+
+    @cache
+    def make(family: str) -> "TokenizerWrapper":
+        from mlx_lm.tokenizer_utils import load
+
+        template, special = FAMILIES[family]
+        folder: Path = tmp_path_factory.mktemp(family)
+        make_tokenizer(folder, special=special, template=template)
+        return load(folder)
+
+    return make

@@ -6,6 +6,13 @@ written, what is refused, and how an answer begins.
 
 # ruff: noqa: E501
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+
+Make = Callable[[str], "TokenizerWrapper"]
 CHATML = ("<|im_end|>", "<|im_start|>")
 _TOOLS = "{% if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}{% endif %}"
 _LAST_QUERY = """{%- set ns = namespace(last=-1) %}

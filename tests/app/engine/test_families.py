@@ -3,30 +3,22 @@
 # ruff: noqa: E501
 
 import json
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.engine.chat_prompt import chat_ids
 from app.engine.events import Piece, TextAdded, TurnEnded, text_of
-from app.engine.marks import FINAL
 from app.engine.message import Message
 from app.engine.protocol import Answer
 from app.engine.thinking import thought_of
 from app.settings.options import AnswerOptions
-from app.shell.errors import BadInput
-from tests.app.engine.families import FAMILIES
+from tests.app.engine.families import FAMILIES, Make
 from tests.app.scripted_pair import scripted_session
-from tests.models.load.tokenizer_kinds import spaced
-from tests.models.tiny_models import make_tokenizer
 
 if TYPE_CHECKING:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
-Make = Callable[[str], "TokenizerWrapper"]
 SHAPE = {
     "path": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "list": {"type": "array"},
     "some": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "text": {"type": ["string", "null"]},
@@ -39,20 +31,6 @@ TOOLS: list[dict[str, Any]] = [
 USER: Message = {"role": "user", "content": "hi"}
 HARD = {"path": '  a "b"\n{c} </x> é日\n', "n": 3, "on": True, "list": [[1], {"k": "v"}]}
 FLAT = json.dumps(HARD, ensure_ascii=False)
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    @cache
-    def make(family: str) -> "TokenizerWrapper":
-        from mlx_lm.tokenizer_utils import load
-
-        template, special = FAMILIES[family]
-        folder: Path = tmp_path_factory.mktemp(family)
-        make_tokenizer(folder, special=special, template=template)
-        return load(folder)
-
-    return make
 
 
 def say(
@@ -223,63 +201,6 @@ def test_a_call_that_a_stop_text_cuts_is_text_unless_that_is_its_end(made: Make)
         pieces, ended = say(made("glm"), said, stop=(stop,))
         assert parted(pieces, ended)[2] == called_with and ended.finish_reason == "stop"
         assert called_with or text_of(pieces).endswith(said.partition("So.")[2].partition(stop)[0].rstrip())
-
-
-def go_on(tokenizer: "TokenizerWrapper", begun: str) -> tuple[list[Piece], str]:
-    """What is shown of an answer that goes on with "b", and its prompt."""
-    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
-    *events, _ = session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun, parts=True))
-    pieces = [piece for event in events if isinstance(event, TextAdded) for piece in event.pieces]
-    return pieces, tokenizer.decode(engine.prompts[0])
-
-
-def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
-    pieces, prompt = go_on(made("qwen3.5"), "a")
-    assert pieces == [Piece("b", "plain")]
-    assert prompt.endswith("<think>\n</think>\n\na")
-
-
-@pytest.mark.parametrize(("begun", "said", "thought"), [
-    ("<think>\nh", "h", True), ("<think>h", "h", True), ("<think>\n", "", True),
-    ("<think>\nhm</think>\n\na", "hm</think>\n\na", False),
-])  # fmt: skip
-def test_the_beginning_of_an_answer_goes_on_with_the_thought_that_it_begins_with(
-    made: Make, begun: str, said: str, thought: bool
-) -> None:
-    pieces, prompt = go_on(made("qwen3.5"), begun)
-    assert pieces == [Piece("b", "plain", thought)]
-    assert prompt.endswith(f"<think>\n{said}")
-
-
-@pytest.mark.parametrize("begun", ["a", f"{FINAL}a"])
-def test_the_beginning_of_an_answer_is_in_the_answers_channel(made: Make, begun: str) -> None:
-    pieces, prompt = go_on(made("gpt-oss"), begun)
-    assert pieces == [Piece("b", "plain")]
-    assert prompt.endswith(f"<|start|>assistant{FINAL}a")
-
-
-@pytest.mark.parametrize("opening", ["answer\n", "answer:", "</s>"])
-def test_an_answer_that_is_begun_reads_as_one_text_with_the_prompt(tmp_path: Path, opening: str) -> None:
-    from mlx_lm.tokenizer_utils import load
-
-    folder = spaced(tmp_path / "puts a space before every text")
-    template = "{% for m in messages %}<s>{{ m.content }}</s>{% endfor %}{{ " + repr(opening) + " }}"
-    (folder / "chat_template.jinja").write_text(template)
-    tokenizer = load(folder)
-    session, engine = scripted_session(tokenizer.encode("b"), tokenizer=tokenizer)
-    for begun in ("the small", " ahead", "\n", "größe"):
-        list(session.answer(Answer(0, (USER,), AnswerOptions(max_tokens=1), begun=begun)))
-        said = f"<s>{USER['content']}</s>{opening}{begun}"
-        assert tokenizer.decode(engine.prompts[-1]) == tokenizer.decode(
-            tokenizer.encode(said, add_special_tokens=False)
-        )
-
-
-def test_a_model_without_a_chat_template_names_what_continues_its_texts(tmp_path: Path) -> None:
-    from mlx_lm.tokenizer_utils import load
-
-    with pytest.raises(BadInput, match=r"--raw.*/v1/completions"):
-        chat_ids(load(spaced(tmp_path / "no template")), [USER], 100)
 
 
 @pytest.mark.parametrize(("family", "said", "wanted"), SAID)

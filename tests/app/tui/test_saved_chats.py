@@ -206,46 +206,6 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
         await opened.noticed("place of temperature 1.2, seed 7, instructions, drafting off. This chat is not")
 
 
-async def test_a_preset_is_kept_listed_used_and_deleted(open_chat: OpenChat) -> None:
-    async with open_chat() as opened:
-        for command in ("/system Be terse.", "/temperature 0.3", "/preset save terse", "/system none"):
-            await opened.type(command)
-        await opened.type("/temperature 0")
-        await opened.until(lambda: "terse. /preset NAME uses one" in opened.notices[-1], by="/preset")
-        await opened.until(lambda: opened.app.state.conversation.system == "Be terse.", by="/preset terse")
-        assert opened.app.state.settings.options.temperature == 0.3
-        await opened.until(lambda: "no preset 'none-such'" in opened.notices[-1], by="/preset none-such")
-        await opened.until(lambda: "/preset save NAME keeps" in opened.notices[-1], by="/preset save")
-        await opened.until(lambda: "'terse' is deleted" in opened.notices[-1], by="/preset delete terse")
-        await opened.type("/preset delete terse")
-        await opened.until(lambda: opened.notices[-1] == "There is no preset 'terse'. /preset lists them.")
-
-
-async def test_a_preset_that_could_not_be_used_is_not_saved(open_chat: OpenChat) -> None:
-    async with open_chat() as opened:
-        refused = "Nothing was saved: a preset's name cannot begin with 'delete'."
-        await opened.noticed(refused, by="/preset save delete x")
-        assert await opened.app.saved.read_presets() == {}
-
-
-async def test_a_preset_tells_what_it_changes_and_replaces_and_leaves_the_seed_and_the_drafter(
-    open_chat: OpenChat,
-) -> None:
-    async with open_chat() as opened:
-        for command in ("/seed 5", "/preset save five"):
-            await opened.type(command)
-        await opened.noticed("Preset 'five' is saved, without the seed.")
-        await opened.noticed("without the seed, in place of the one of that name.", by="/preset save five")
-        await opened.until(
-            lambda: opened.notices[-1].endswith("sampling of this chat, without its seed."), by="/preset"
-        )
-        for command in ("/seed 6", "/drafter lookup", "/max-tokens 99", "/system Be brief.", "/preset five"):
-            await opened.type(command)
-        told = "in use from the next answer on: max-tokens 512. Instructions: none"
-        await opened.noticed(f"Preset 'five' is {told}")
-        assert opened.app.state.settings.options == replace(AnswerOptions(), seed=6, drafter="lookup")
-
-
 async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"no database at all" * 500)
     async with open_chat() as opened:
