@@ -112,6 +112,7 @@ async def test_a_think_that_the_model_does_not_obey_is_named_when_its_pair_is_op
 
 async def test_so_is_a_think_that_a_preset_or_a_resumed_chat_brings_along(open_chat: OpenChat) -> None:
     async with open_chat() as chat:
+        await chat.until(lambda: chat.app.state.link.info is not None)
         for command in ("/think high", "/preset save deep", "hello", "/new"):
             await chat.type(command)
         note = "think high changes nothing: scripted has no switch for a thought."
