@@ -23,7 +23,7 @@ CHARACTERS_PER_TOKEN = 4
 _MENTION = re.compile(r"""(?<!\S)@(?:"([^"]+)"|(\S+))""")
 _NAMED = re.compile(r"""(?<!\S)(?:@?(["'])(.+?)\1(?!\S)|@(\S+))""")
 _FILE_NAME = re.compile(r"[\w-]+\.\w{1,5}")
-_FILE_PATH = re.compile(r"[~./].*|[\w./+-]+/[\w.+-]+\.\w{1,5}")
+_FILE_PATH = re.compile(r"[~./].*|[\w./+ -]+/[\w.+ -]+\.\w{1,5}")
 """Not `@types/node` or `@app.route("/")`."""
 _BEHIND = ".,;:!?)]}'\""
 
@@ -51,7 +51,7 @@ def attach(path: Path, context_limit: int | None) -> Attachment:
 
 def mentioned(text: str) -> list[Path]:
     """The paths named `@path` or `@"path with blanks"`; an @ before anything else is just text."""
-    named = (Path(quoted) if quoted else _path(plain) for quoted, plain in _MENTION.findall(text))
+    named = (_path(quoted or plain) for quoted, plain in _MENTION.findall(text))
     return list(dict.fromkeys(path for path in named if path is not None))
 
 
@@ -85,9 +85,13 @@ def unmarked(text: str) -> str:
 
 
 def mistyped(text: str) -> list[str]:
-    """Names after an @ that look like files but do not exist: `@notse.md`. They are sent as text."""
-    plain = (plain.rstrip(_BEHIND) for _, plain in _MENTION.findall(text) if _path(plain) is None)
-    return list(dict.fromkeys(name for name in plain if _FILE_NAME.fullmatch(name)))
+    """Names in quotes after an @, or that look like files, which do not exist: `@notse.md`. They are sent as
+    text, as code may have them."""
+    missing = (found for found in _MENTION.findall(text) if _path(found[0] or found[1]) is None)
+    names = ((quoted, plain.rstrip(_BEHIND)) for quoted, plain in missing)
+    return list(
+        dict.fromkeys(quoted or name for quoted, name in names if quoted or _FILE_NAME.fullmatch(name))
+    )
 
 
 def _path(written: str) -> Path | None:

@@ -64,7 +64,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("see @c.py, then (so) @c.py.", ["c.py"]),
         ("what is in @odd.py?", ["odd.py?"]),
         ("see @sub/gone.txt.", ["sub/gone.txt"]),
-        ('@"no such file"', ["no such file"]),
+        (
+            '@"no such/one of them.txt" but s = @"Hello, world!"; s = @"C:\\a.txt"',
+            ["no such/one of them.txt"],
+        ),
         ("wait @... or @?", []),
         ("@" + 300 * "a", []),
         ('@app.route("/users") and npm i @types/node and @Get("/a.b")', []),
@@ -79,6 +82,7 @@ def test_only_what_names_a_file_is_a_mention_without_the_sentences_signs_behind_
 @pytest.mark.usefixtures("files")
 def test_a_name_like_a_files_that_names_none_is_found() -> None:
     assert mistyped("see @notse.md? and @c.py, @decorator, me@x.org, @sub/gone.txt") == ["notse.md"]
+    assert mistyped('see @"a b.txt", @"no such file" and @"sub/no such.txt"') == ["no such file"]
 
 
 @pytest.mark.parametrize("written", ['"a b.md"', "'a b.md'", '@"a b.md"', "a b.md"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from textual.app import ComposeResult
 from textual.events import Key, Paste
 
-from app.chat.attachments import attach, mentioned, mistyped, without
+from app.chat.attachments import attach, mention, mentioned, mistyped, without
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
@@ -139,7 +139,7 @@ class ChatScreen(SelectingScreen[None]):
             self.prompt.fill(text)
             return
         for name in mistyped(text):
-            self.view.note(f"There is no file {name} here: @{name} is sent as text.", "warning")
+            self.view.note(f"There is no file {name} here: {mention(name)} is sent as text.", "warning")
         attached = self.prompt.take_attachments()
         if self.state.editing:
             attached = without(attached, files)
