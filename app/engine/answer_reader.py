@@ -58,24 +58,24 @@ class AnswerReader:
             return list(pieces)
         return [passed for piece in pieces for passed in self._pass(piece.text, piece.mark)]
 
-    def unseen_in(self, text: str) -> int | None:
+    def unseen_in(self, text: str) -> tuple[int, bool]:
         """How much of the text that comes next is of a thought, a mark or a header, with the blanks after it;
-        None: it may begin a mark.
+        whether more text may show that it begins a mark, or is blanks before a thought.
         """
         whole = self._held + text
         if self._state in THOUGHT:
             seen = (whole.partition(mark)[2] for mark, to in self._marks if to == "text")
-            return len(text) - len(max(seen, key=len, default="").lstrip())
+            return len(text) - len(max(seen, key=len, default="").lstrip()), False
         if self._state == "header" and self._mark:
-            return len(text)
+            return len(text), False
         if self._state == "header":  # the first: without a mark the text is not in the model's format
-            return len(text) if any(mark in whole for mark, _ in self._marks) else None
-        begun, marks = whole.strip(), [mark for mark, to in self._marks if to not in CALLS]
-        if any(begun.startswith(mark) for mark in marks):
-            return len(text)
-        if begun and any(mark.startswith(begun) for mark in marks):
-            return None
-        return len(text) - len(text.lstrip()) if self._drops else 0
+            found = any(mark in whole for mark, _ in self._marks)
+            return len(text) if found else 0, not found
+        begun, marks = whole.lstrip(), [(mark, to) for mark, to in self._marks if to not in CALLS]
+        blanks = len(text) - len(text.lstrip()) if self._drops else 0
+        if blanks == len(text) or any(begun.startswith(mark) for mark, _ in marks):
+            return len(text), False
+        return blanks, any(mark.startswith(begun) and (begun or to == "thought") for mark, to in marks)
 
     def end(
         self, mark: Mark, *, cut: bool = False, stopped_at: str | None = None

@@ -19,7 +19,7 @@ class AnswerText:
     that belongs to the answer). So text is decoded in
     a window: the tokens decoded last, plus those that wait for the rest of a character. Text that may begin
     a stop text is held. No stop text is looked for in a thought or a mark: `unseen_in` says how much of the
-    text that comes next is one, None if only more text tells.
+    text that comes next is one, and whether more text may tell otherwise.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class AnswerText:
         stop_texts: Sequence[str] = (),
         before: Sequence[int] = (),
         opened: str = "",
-        unseen_in: Callable[[str], int | None] = lambda text: 0,
+        unseen_in: Callable[[str], tuple[int, bool]] = lambda text: (0, False),
     ) -> None:
         self._decode, self._unseen_in = decode, unseen_in
         self._stop_texts = stop_texts
@@ -96,8 +96,8 @@ class AnswerText:
         self._decoded += text
         self._held.append((self.decoded, mark))
         held = self._decoded[self.shown :]
-        unseen = len(held) if self._opening else self._unseen_in(held)
-        if unseen is None and not ends:
+        unseen, waits = (len(held), False) if self._opening else self._unseen_in(held)
+        if waits and not ends:
             return []
         pieces = self._show(self.shown + unseen) if unseen else []
         held = self._decoded[self.shown :]

@@ -51,16 +51,26 @@ def test_streamed_text_is_the_whole_text(tokenizer: Tokenizer, seed: int) -> Non
     assert "".join(parts) + text_of(answer.end("plain")) == answer.text == tokenizer.decode(ids)
 
 
-@pytest.mark.parametrize("end", [[">\n\n", "Hi", "\n", "no"], [">Hi", "\n"], [">Hi\n", "no"]])
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ([">\n\n", "Hi", "\n", "no"], "Hi"),
+        ([">Hi", "\n"], "Hi"),
+        ([">Hi\n", "no"], "Hi"),
+        ([">", "\n\n<"], "<"),
+        ([">", "\n\n<\n"], "<"),
+    ],
+)
 def test_of_a_token_that_ends_a_mark_the_rest_is_thought_or_answer_where_stop_texts_are_looked_for(
-    end: list[str],
+    end: list[str], said: str
 ) -> None:
     tokens, shown = ["<th", "ink", ">\n", "hm", "</", "think", *end], []
     reader = AnswerReader(cast("TokenizerWrapper", ByteTokenizer()), ())
     answer = AnswerText(lambda ids: "".join(tokens[i] for i in ids), ["\n"], unseen_in=reader.unseen_in)
     for token in range(len(tokens)):
         shown += [] if answer.stopped else reader.add(answer.add(token, "plain"))
-    assert [(piece.text, piece.thought) for piece in shown] == [("hm", True), ("Hi", False)]
+    shown += [*reader.add(answer.end("plain")), *reader.end("plain")[0]]
+    assert [(piece.text, piece.thought) for piece in shown] == [("hm", True), (said, False)]
 
 
 def test_text_comes_as_soon_as_it_is_certain() -> None:

@@ -218,8 +218,10 @@ CHATTED = [
 ]
 
 
-@pytest.mark.parametrize(("family", "said"), CHATTED)
-def test_no_stop_text_is_found_in_a_thought_or_in_blanks_after_it(made: Make, family: str, said: str) -> None:
+@pytest.mark.parametrize(("family", "said"), [*CHATTED, ("glm", "\n<think>hm</think>\nHi")])
+def test_no_stop_text_is_found_in_a_thought_or_in_blanks_around_it(
+    made: Make, family: str, said: str
+) -> None:
     for stop, text in (("\n", "Hi"), ("hm", "Hi\n\nno"), ("H", ""), ("assistant", "Hi\n\nno")):
         assert parted(*say(made(family), f"{said}\n\nno", stop=(stop,)))[:2] == ("hm", text)
     sign = said.removesuffix("Hi") + "<\n\nno"  # a "<" is held, as a mark may begin with it
