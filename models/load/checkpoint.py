@@ -25,6 +25,8 @@ from models.pairs.config_json import check_config
 from models.pairs.drafter_kinds import text_settings
 from models.pairs.folder import bytes_by_dtype, read_config, tensor_names, weight_files
 
+TIED = "tie_word_embeddings"
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -70,7 +72,7 @@ class Checkpoint:
         check_config(self.config, str(self.path))
         settings = rope_settings(self.config)
         if not self.gguf:
-            settings |= self._untied(self._checked_names())
+            settings |= _tied(self.config | settings, self._checked_names())
         try:
             model, config = load_model(self.folder, lazy=True, strict=not self.gguf, model_config=settings)
             if self.gguf:
@@ -93,12 +95,6 @@ class Checkpoint:
         except Exception as error:
             raise trouble(self.path, error) from error
         return model, config
-
-    def _untied(self, names: Collection[str]) -> dict[str, Any]:
-        """The setting that uses a projection that is there, where config.json says nothing: mlx-lm would drop
-        it for the embeddings, of which it is a copy only in models that tie them."""
-        is_said = "tie_word_embeddings" in self.config or "lm_head.weight" not in names
-        return {} if is_said else {"tie_word_embeddings": False}
 
     def _checked_names(self) -> list[str]:
         """Of all tensors. BrokenFiles for more layers than these: mlx-lm would build them for hours."""
@@ -123,6 +119,22 @@ class Checkpoint:
             return load_tokenizer(self.folder, settings(self.folder), eos_token_ids=ends)
         except Exception as error:
             raise tokenizer_trouble(self.path, error) from error
+
+
+def _tied(config: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The setting by which a projection that is there is used, where config.json says nothing: mlx-lm would
+    drop it for the embeddings, of which it is a copy only in models that tie them. transformers 5 says it
+    beside `text_config`, where mlx-lm does not look.
+    """
+    text, said = config.get("text_config"), config.get(TIED)
+    own = any(name.removeprefix("language_model.").startswith("lm_head.") for name in names)
+    if not isinstance(text, Mapping):
+        return {TIED: False} if own and TIED not in config else {}
+    if own:
+        unsaid = TIED not in text or said is False
+    else:
+        unsaid = TIED not in text and said is True
+    return {"text_config": {**text, TIED: not own}} if unsaid else {}
 
 
 def on_cpu() -> bool:
