@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CALLS: tuple[State, ...] = ("call", "call in thought")
 THOUGHT: tuple[State, ...] = ("thought", "call in thought")
+LONGEST_HEADER = 200
+"""Characters of a header before the mark that says what it is of; they are 40, or more with a tool's name."""
 
 
 class AnswerReader:
@@ -70,7 +72,7 @@ class AnswerReader:
             return len(text), False
         if self._state == "header":  # the first: without a mark the text is not in the model's format
             found = any(mark in whole for mark, _ in self._marks)
-            return len(text) if found else 0, not found
+            return len(text) if found else 0, not found and len(whole) < LONGEST_HEADER
         begun, marks = whole.lstrip(), [(mark, to) for mark, to in self._marks if to not in CALLS]
         blanks = len(text) - len(text.lstrip()) if self._drops else 0
         if blanks == len(text) or any(begun.startswith(mark) for mark, _ in marks):

@@ -246,6 +246,18 @@ def test_a_stop_text_is_found_in_text_that_only_begins_like_a_mark(
         assert (ended.stopped_at, ended.finish_reason) == (stop, "stop")
 
 
+def test_a_stop_text_ends_an_answer_without_a_header_long_before_its_end(made: Make) -> None:
+    tokens = made("gpt-oss").encode("Hi.\n\n" * 500, add_special_tokens=False)
+    session, engine = scripted_session(tokens, tokenizer=made("gpt-oss"))
+    asked = Answer(0, (USER,), AnswerOptions(max_tokens=5000), stop_texts=("\n\n",), parts=True)
+    *events, ended = session.answer(asked)
+    assert (
+        text_of(piece for event in events if isinstance(event, TextAdded) for piece in event.pieces) == "Hi."
+    )
+    assert isinstance(ended, TurnEnded) and (ended.stopped_at, ended.finish_reason) == ("\n\n", "stop")
+    assert ended.stats.tokens < len(tokens) / 5
+
+
 @pytest.mark.parametrize(("family", "said"), CHATTED)
 def test_a_chat_shows_the_thought_as_one_from_its_beginning_and_goes_on_with_it(
     made: Make, family: str, said: str
