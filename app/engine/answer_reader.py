@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CALLS: tuple[State, ...] = ("call", "call in thought")
 THOUGHT: tuple[State, ...] = ("thought", "call in thought")
+MOST_BLANKS = 2
+"""Characters before a thought: GLM begins with a line break."""
 LONGEST_HEADER = 200
 """Characters of a header before the mark that says what it is of; they are 40, or more with a tool's name."""
 
@@ -77,7 +79,8 @@ class AnswerReader:
         blanks = len(text) - len(text.lstrip()) if self._drops else 0
         if blanks == len(text) or any(begun.startswith(mark) for mark, _ in marks):
             return len(text), False
-        return blanks, any(mark.startswith(begun) and (begun or to == "thought") for mark, to in marks)
+        may = [to for mark, to in marks if mark.startswith(begun)]
+        return blanks, bool(may if begun else "thought" in may and len(whole) <= MOST_BLANKS)
 
     def end(
         self, mark: Mark, *, cut: bool = False, stopped_at: str | None = None

@@ -246,14 +246,15 @@ def test_a_stop_text_is_found_in_text_that_only_begins_like_a_mark(
         assert (ended.stopped_at, ended.finish_reason) == (stop, "stop")
 
 
-def test_a_stop_text_ends_an_answer_without_a_header_long_before_its_end(made: Make) -> None:
-    tokens = made("gpt-oss").encode("Hi.\n\n" * 500, add_special_tokens=False)
-    session, engine = scripted_session(tokens, tokenizer=made("gpt-oss"))
+@pytest.mark.parametrize(("family", "said"), [("gpt-oss", "Hi."), ("glm", "")])
+def test_a_stop_text_ends_an_answer_without_a_header_or_of_blanks_long_before_its_end(
+    made: Make, family: str, said: str
+) -> None:
+    tokens = made(family).encode(f"{said}\n\n" * 500, add_special_tokens=False)
+    session, _ = scripted_session(tokens, tokenizer=made(family))
     asked = Answer(0, (USER,), AnswerOptions(max_tokens=5000), stop_texts=("\n\n",), parts=True)
     *events, ended = session.answer(asked)
-    assert (
-        text_of(piece for event in events if isinstance(event, TextAdded) for piece in event.pieces) == "Hi."
-    )
+    assert text_of(p for event in events if isinstance(event, TextAdded) for p in event.pieces) == said
     assert isinstance(ended, TurnEnded) and (ended.stopped_at, ended.finish_reason) == ("\n\n", "stop")
     assert ended.stats.tokens < len(tokens) / 5
 
