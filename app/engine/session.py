@@ -152,10 +152,11 @@ class Session:
         begun = request.begun
         if opened:  # as the text may have it too
             begun = begun.removeprefix(opened if begun.startswith(opened) else mark)
-        if request.parts and begun and begun == request.begun:  # the answer's, not a thought's or a header's
+        marked = begun != request.begun or begun.lstrip().startswith((close, CHANNEL))
+        if request.parts and begun and not marked:  # the answer's, not a thought's or a header's
             if opened:
                 begun = f"{close}\n\n{begun}"
-            elif ANALYSIS in template_of(tokenizer) and not begun.startswith(CHANNEL):
+            elif ANALYSIS in template_of(tokenizer):
                 begun = FINAL + begun
         if request.begun:
             reader.begin(opened + begun)

@@ -30,8 +30,9 @@ def go_on(tokenizer: "TokenizerWrapper", begun: str) -> tuple[list[Piece], str]:
     return pieces, tokenizer.decode(engine.prompts[0])
 
 
-def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make) -> None:
-    pieces, prompt = go_on(made("qwen3.5"), "a")
+@pytest.mark.parametrize("begun", ["a", "</think>\n\na"])
+def test_the_beginning_of_an_answer_ends_a_thought_that_the_template_opens(made: Make, begun: str) -> None:
+    pieces, prompt = go_on(made("qwen3.5"), begun)
     assert pieces == [Piece("b", "plain")]
     assert prompt.endswith("<think>\n</think>\n\na")
 
