@@ -41,11 +41,13 @@ Target = Annotated[
 Draft = Annotated[
     str | None,
     typer.Option(
-        metavar="REPO|FOLDER|none", help="Draft model; beside a pair's name it replaces the pair's own."
+        metavar="REPO|FOLDER|none",
+        help="Draft model; with a pair's name, in place of the pair's draft model.",
     ),
 ]
 Prompts = Annotated[
-    Path | None, typer.Option(metavar="FILE.jsonl", help='Lines of {"id", "category", "prompt"}.')
+    Path | None,
+    typer.Option(metavar="FILE.jsonl", help='Prompts to run: lines of {"id", "category", "prompt"}.'),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without chat template.")]
@@ -53,7 +55,8 @@ Stop = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help="End the answer before this text. Repeatable.")
 ]
 AtOnce = Annotated[
-    int, typer.Option(metavar="N", min=1, max=BATCH_SIZES[-1], help="Requests answered side by side.")
+    int,
+    typer.Option(metavar="N", min=1, max=BATCH_SIZES[-1], help="Most requests answered at the same time."),
 ]
 AT_ONCE = 8
 SERVED = tuple(each.field for each in OPTION_SETTINGS if each.field not in ("seed", "max_tokens"))
@@ -78,8 +81,8 @@ class PairArguments:
         int | None,
         typer.Option(
             metavar="N",
-            help="Let the draft guess among the N most frequent tokens only: the same text, shorter draft "
-            "steps where its vocabulary is large.",
+            help="Let the draft model guess only the N most frequent tokens: the same text, faster draft "
+            "steps if its vocabulary is large.",
         ),
     ] = None
     drafter_bits: Annotated[

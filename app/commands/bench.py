@@ -38,12 +38,16 @@ def command(
     options: AnswerOptions,
     pair: args.PairArguments,
     json: args.Json = False,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one line per prompt.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png|svg", help="Draw a picture.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the results, one line per prompt.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png|svg", help="Write a plot of the speeds.")
+    ] = None,
 ) -> int:
     """Measure drafting against plain decoding.
 
-    Every prompt with and without drafting, alternating, after a warm-up; the texts are compared too.
+    Runs every prompt with and without drafting in turn, after a warm-up, and compares the texts too.
     Ctrl+C keeps the finished prompts. Exit code 1 if drafting was slower, or if a text differs and
     rounding does not explain it.
     """

@@ -41,7 +41,9 @@ def command(
             help="Go on with a saved chat, with its own instructions and options; see `history list`.",
         ),
     ] = None,
-    temporary: Annotated[bool, typer.Option("--temporary", help="Begin a chat that is not kept.")] = False,
+    temporary: Annotated[
+        bool, typer.Option("--temporary", help="Begin a temporary chat, which is not saved.")
+    ] = False,
     server: Annotated[
         str | None,
         typer.Option(

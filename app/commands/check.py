@@ -21,7 +21,7 @@ def command(
     pair: args.PairArguments,
     json: args.Json = False,
 ) -> int:
-    """Check that drafting keeps the text.
+    """Check that drafting does not change the text.
 
     Compares greedy and sampled answers with and without drafting, for several draft lengths and all drafters
     or the named ones. Ctrl+C keeps what was compared. Exit code 1 if a text differs and rounding does not

@@ -18,7 +18,7 @@ Examples:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A comparison's name, its beginning, or `last`.")]
 
 group = typer.Typer(
-    help="List, show, export the chat's comparisons.\n\n/compare and /sweep make them.",
+    help="List, show, export the chat's comparisons.\n\nThey are made in the chat, by /compare and /sweep.",
     epilog=EXAMPLE,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -27,12 +27,12 @@ group = typer.Typer(
 
 @group.command("list", epilog=EXAMPLE)
 def list_comparisons(json: args.Json = False) -> None:
-    """List them, the newest first."""
+    """List the comparisons, the newest first."""
     from app.compare import store, words
 
     found = store.kept()
     for file in found.unreadable:
-        talk(f"{file} is no comparison of this version; left alone.")
+        talk(f"{file} is not a comparison that this version can read; it stays as it is.")
     rows = [
         {
             "name": record.name, "date": record.date, "pair": record.facts["pair"]["name"],
@@ -45,7 +45,7 @@ def list_comparisons(json: args.Json = False) -> None:
         json_data(rows)
         return
     if not rows:
-        talk("No comparison was kept yet. In the chat, /compare runs one.")
+        talk("No comparison was saved yet. In the chat, /compare runs one.")
         return
     grid = plain_table("name", "pair", ">prompts", ">settings", "result")
     for row in rows:

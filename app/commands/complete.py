@@ -61,7 +61,7 @@ def command(
     if open_file and not copies(options.drafter):
         without = "--no-draft" if options.drafter == "none" else drafter_named(options.drafter)
         raise BadInput(
-            f"--open-file is for the drafter lookup, and {without} leaves it out. Give one of them."
+            f"--open-file is for the drafter lookup, and {without} leaves lookup out. Give one of them."
         )
     spec = pair.chosen()
     if file is None and sys.stdin.isatty():

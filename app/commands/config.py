@@ -21,7 +21,8 @@ group = typer.Typer(epilog=EXAMPLE, invoke_without_command=True, rich_markup_mod
 def show(context: typer.Context, json: args.Json = False) -> None:
     """Print the settings in effect, in the format of config.toml.
 
-    They are defaults: options on the command line win. Of them bench, check and tune use the pair alone.
+    The settings are defaults: options on the command line override them.
+    bench, check and tune use `pair` only.
     """
     if context.invoked_subcommand is not None:
         if json:

@@ -151,8 +151,8 @@ def _hub() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     for name, folder, variable in (
-        ("folder of models", hub_cache(), cache_variable()),
-        ("folder of own files", data_folder(), "MLX_SPEC_HOME"),
+        ("models folder", hub_cache(), cache_variable()),
+        ("data folder", data_folder(), "MLX_SPEC_HOME"),
     ):
         there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
         free, fix, state = free_disk(folder), "", "bad"

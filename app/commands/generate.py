@@ -55,7 +55,7 @@ def command(
     except UnknownPair:
         if " " not in (pair.pair or ""):
             raise
-        raise BadInput(f"'{pair.pair}' is no pair's name. For a prompt: --prompt TEXT.") from None
+        raise BadInput(f"'{pair.pair}' is not the name of a pair. For a prompt: --prompt TEXT.") from None
     text = read_prompt(prompt, prompt_file)
     asked = text if raw else (Message(role="user", content=text.rstrip("\n")),)
     request = Answer(0, asked, options, stop_texts=stops, parts=not raw)

@@ -37,8 +37,10 @@ group = typer.Typer(
 
 @group.command("list", epilog=EXAMPLE)
 def list_chats(
-    archived: Annotated[bool, typer.Option("--archived", help="The archived chats.")] = False,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Those that `restore` can bring back.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived chats.")] = False,
+    deleted: Annotated[
+        bool, typer.Option("--deleted", help="List the deleted chats that `restore` can bring back.")
+    ] = False,
     json: args.Json = False,
 ) -> None:
     """List the chats, the last changed first."""
@@ -51,7 +53,7 @@ def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words to find in one message or title.")],
     json: args.Json = False,
 ) -> int:
-    """Search all texts; exit code 1 if nothing is found."""
+    """Search all chats; exit code 1 if nothing is found."""
     with opened_history(to_read=True) as history:
         rows = history.search(text)
     _print(rows, json=json)
@@ -62,7 +64,7 @@ def search(
 def show(chat: ChatId, json: args.Json = False) -> None:
     """Show a chat.
 
-    The branch in view as Markdown, or everything as JSON.
+    The current branch as Markdown, or all branches as JSON.
     """
     export(chat, json=json)
 

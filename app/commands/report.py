@@ -24,7 +24,7 @@ EXAMPLE = "\b\nExamples:\n  mlx-spec report\n  mlx-spec report --quick --out ~/D
 
 
 def command(
-    out: Annotated[str, typer.Option(metavar="FOLDER", help="Where the two files go.")] = ".",
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the two files.")] = ".",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer and shorter answers: seconds per pair.")
     ] = False,

@@ -30,16 +30,21 @@ def command(
     *,
     pair: args.PairArguments,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; other than localhost needs a key.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; any but localhost needs a key.")
     ] = "localhost",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes a free one.")] = 8080,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8080,
     at_once: args.AtOnce = args.AT_ONCE,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Answer to this host name too. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Accept requests to this host name too. Repeatable."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Let pages of http://host:port ask. Repeatable."),
+        typer.Option(
+            metavar="ORIGIN", help="Accept requests of web pages from http://host:port. Repeatable."
+        ),
     ] = None,
     options: AnswerOptions,
 ) -> None:
@@ -84,5 +89,5 @@ def api_key() -> str:
     """The key in the environment; empty: none. An error must not show it, as one of the HTTP client would."""
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if len(key.splitlines()) > 1:
-        raise BadInput(f"{KEY_VARIABLE} has a line end inside, which cannot be sent. Set a key of one line.")
+        raise BadInput(f"{KEY_VARIABLE} has a line break, which cannot be sent. Set a key of one line.")
     return key

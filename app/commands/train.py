@@ -40,7 +40,9 @@ def command(
         str,
         typer.Argument(metavar="TARGET", help="A pair's name, a Hub repository, a folder or a GGUF file."),
     ],
-    kind: Annotated[str, typer.Option(metavar="|".join(KINDS), help="The kind of drafter.")] = "eagle",
+    kind: Annotated[
+        str, typer.Option(metavar="|".join(KINDS), help="The kind of drafter to train.")
+    ] = "eagle",
     tokens: Annotated[
         int | None,
         typer.Option(
@@ -49,17 +51,19 @@ def command(
     ] = None,
     texts: Annotated[
         list[str] | None,
-        typer.Option(metavar="FOLDER|FILE", help="Texts to learn from before its own. Repeatable."),
+        typer.Option(metavar="FOLDER|FILE", help="Texts to learn from, before the target's own. Repeatable."),
     ] = None,
     from_chats: Annotated[
-        bool, typer.Option("--from-chats", help="Learn from your saved answers before its own texts.")
+        bool,
+        typer.Option("--from-chats", help="Learn from your saved answers, before the target's own texts."),
     ] = False,
     hours: Annotated[
         float | None,
-        typer.Option(metavar="N", min=0.01, help="End after this time, and keep the best so far."),
+        typer.Option(metavar="N", min=0.01, help="Stop after this time, and keep the best drafter so far."),
     ] = None,
     bits: Annotated[
-        int | None, typer.Option(metavar="N", help="Bits of its weights: 8 or 4; float16 if left out.")
+        int | None,
+        typer.Option(metavar="N", help="Bits of the drafter's weights: 8 or 4; float16 if left out."),
     ] = None,
     layers: Annotated[
         int | None,
@@ -78,19 +82,21 @@ def command(
     base: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FOLDER|REPO", help="Begin from this: a head of the kind, or a small model."
+            "--from",
+            metavar="FOLDER|REPO",
+            help="Start from this drafter: a head of the same kind, or a small model.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print an estimate of time and disk, and end.")
+        bool, typer.Option("--dry-run", help="Print an estimate of time and disk, and train nothing.")
     ] = False,
 ) -> int:
-    """Make a drafter for a target from its own text.
+    """Train a drafter for a target on text that the target writes.
 
     eagle and medusa are heads that read the target's hidden states; model is a small model; characters is a
-    smaller model that reads characters; layer_skip searches for those of the target's layers that draft best.
+    smaller model that reads characters; layer_skip searches for the layers of the target that draft best.
 
-    Ctrl+C may stop it at any time, and the same command goes on where it was. Afterwards every command uses
+    Ctrl+C stops the training at any time, and the same command resumes it. Afterwards every command uses
     the drafter with this target; only the `characters` kind has to be named by --draft.
     """
     given = {
@@ -124,7 +130,7 @@ def command(
             line.clear()
             talk(note)
         if dry_run:
-            line.show("Measuring what it takes ...")
+            line.show("Measuring how long training takes ...")
             data(work.estimate())
             return exit_codes.DONE
         shop.check_place()

@@ -19,8 +19,8 @@ def command(
     """Measure what rounds cost on this machine.
 
     Times rounds of every draft length in a short and a long context, and saves the result. This happens by
-    itself at a pair's first use; run it again if the machine was busy then. It replaces what the pair has
-    learned. Ctrl+C ends the measuring, and what was known stays.
+    itself at a pair's first use; run it again if the machine was busy then. The new costs replace those
+    that were learned. Ctrl+C stops the measuring, and the costs stay as they were.
     """
     from app.compare.tune import as_json, tables
 

@@ -62,7 +62,7 @@ def find(name: str) -> Record:
     """A saved comparison by its name, the beginning of its name, or `last`."""
     records = kept().records
     if not records:
-        raise BadInput("No comparison was kept yet. In the chat, /compare runs one.")
+        raise BadInput("No comparison was saved yet. In the chat, /compare runs one.")
     if name == "last":
         return records[0]
     found = [record for record in records if record.name.startswith(name)]

@@ -110,19 +110,21 @@ def _drafting(field: str, name: str, help: str, *choices: str, value: str = "") 
 
 _LENGTH = (
     f"Tokens drafted per round, 0 to {MAX_DRAFT_LENGTH}; 0 is plain decoding. "
-    "auto chooses what is fastest here, measured at a pair's first use."
+    "auto chooses the fastest, from costs measured here at a pair's first use."
 )
 _DRAFTER = (
-    f"The drafter: chosen among those of the pair (auto), or by name: {', '.join(DRAFTERS)}; "
+    f"The drafter: auto chooses among those of the pair; or name one: {', '.join(DRAFTERS)}; "
     "several are joined by +."
 )
 DRAWN = " If none is set, one is drawn and shown."
 """What the help of a seed adds, where it has no default."""
 _THINK = (
-    "Whether the model thinks before it answers, and how much; auto is the model's own way. "
-    "Some models have a switch, some levels, most none."
+    "Whether the model thinks before it answers, and how much; auto is the model's default. "
+    "Some models know on and off, some low to high, most neither."
 )
-_VERIFY = "How drafts are checked above temperature 0; with coupled the text depends on the seed alone."
+_VERIFY = (
+    "The rule that verifies drafts above temperature 0; with coupled the text depends on the seed alone."
+)
 
 DRAFTER = replace(
     _drafting("drafter", "drafter", _DRAFTER, AUTO, *DRAFTERS, value=f"{AUTO}|NAME"), joins=True

@@ -16,7 +16,7 @@ from tests.app.run_command import Cli
     ("line", "message"),
     [
         ("generate no-such-pair --prompt x", "no-such-pair"),
-        ("generate 'what is this' --prompt x", "is no pair's name. For a prompt: --prompt TEXT."),
+        ("generate 'what is this' --prompt x", "is not the name of a pair. For a prompt: --prompt TEXT."),
         ("generate --promt x", "--promt"),
         ("generate '\x1b[31m red' --prompt x", "␛[31m red"),
         ("generate --prompt x --temperature nan", "--temperature is nan; it must be 0"),
@@ -84,7 +84,7 @@ from tests.app.run_command import Cli
         ("pairs --json show builtin", "Give --chip and --json behind the command"),
         ("pairs --chip M4 show builtin", "Give --chip and --json behind the command"),
         ("config --json path", "prints no JSON"),
-        ("comparisons show last", "No comparison was kept yet. In the chat, /compare runs one."),
+        ("comparisons show last", "No comparison was saved yet. In the chat, /compare runs one."),
         ("pull", "Name a pair"),
         ("remove builtin --yes", "Nothing of builtin can be removed"),
         ("frobnicate", "frobnicate"),

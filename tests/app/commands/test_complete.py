@@ -82,7 +82,9 @@ def test_open_files_are_drafted_from_and_not_read(
     config_file().write_text('drafting.drafter = "model"')
     err = run(*FILL_IN, "--file", file, *given, code=2).err
     assert 'and drafter = "model" in config.toml (--drafter auto overrides it) leaves' in err
-    assert "and --no-draft leaves it out" in run("complete --file", file, *given, "--no-draft", code=2).err
+    assert (
+        "and --no-draft leaves lookup out" in run("complete --file", file, *given, "--no-draft", code=2).err
+    )
 
 
 def test_at_the_end_of_a_text_any_model_goes_on_as_generate_raw_does(

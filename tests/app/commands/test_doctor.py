@@ -71,7 +71,7 @@ def test_a_file_in_the_place_of_our_folder_is_named(
     (tmp_path / "file").write_text("no folder")
     for home in (tmp_path / "file", tmp_path / "file" / "below"):
         monkeypatch.setenv("MLX_SPEC_HOME", str(home))
-        assert found()["folder of own files"]["fix"].startswith(f"Not a folder: {tmp_path / 'file'}.")
+        assert found()["data folder"]["fix"].startswith(f"Not a folder: {tmp_path / 'file'}.")
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_a_hub_that_answers_is_good_unless_it_is_out_of_order(
 
 
 def test_a_full_disk_of_our_folder_is_named(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found()["folder of own files"]["state"] == "good"
+    assert found()["data folder"]["state"] == "good"
     monkeypatch.setattr("app.commands.doctor.free_disk", lambda folder: 4_000_000)
-    folder = found()["folder of own files"]
+    folder = found()["data folder"]
     assert folder["state"] == "bad" and "MLX_SPEC_HOME" in folder["fix"]
 
 

@@ -121,7 +121,7 @@ def test_a_kept_comparison_is_read_back_whole_and_a_damaged_file_is_left_alone(
     tmp_path: Path, run: Cli
 ) -> None:
     record = record_of(gathered([0.02, 0.02], [0.01, 0.01], tokens=(1, 5, 3)))
-    assert run("comparisons list").err == "No comparison was kept yet. In the chat, /compare runs one.\n"
+    assert run("comparisons list").err == "No comparison was saved yet. In the chat, /compare runs one.\n"
     file = store.keep(record)
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
     damaged = file.with_name("broken.json")

@@ -244,7 +244,7 @@ def test_a_key_of_two_lines_is_refused_and_not_shown(run: Cli, monkeypatch: pyte
     monkeypatch.setenv("MLX_SPEC_API_KEY", "my\nsecret")
     for command in ("serve builtin", "chat --server http://localhost:1"):
         said = run(command, code=2).err
-        assert "MLX_SPEC_API_KEY has a line end inside" in said and "secret" not in said
+        assert "MLX_SPEC_API_KEY has a line break, which" in said and "secret" not in said
 
 
 def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_server: RunningServer) -> None:
