@@ -17,7 +17,7 @@ from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from models.pairs.pair import PairSpec
 
-NOT_KEPT = "This chat is not kept: nothing of it is written to disk. /new begins one that is."
+NOT_KEPT = "This chat is temporary: nothing of it is written to disk. /new begins one that is saved."
 
 
 class OpenChat:

@@ -36,7 +36,7 @@ def question(name: str, plan: Removal) -> str:
     if plan.deleted:
         shared = ", which other programs find in the Hub's cache too" if is_shared(plan) else ""
         return f"Remove {name}? {size_text(plan.freed_bytes)} are freed{shared}."
-    return f"Take {name} out of the list? Its files stay."
+    return f"Remove {name} from the list? Its files stay."
 
 
 def is_shared(plan: Removal) -> bool:

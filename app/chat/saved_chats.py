@@ -68,9 +68,7 @@ class SavedChats:
 
     def kept(self) -> Chat:
         if not self._chat.conversation.is_kept:
-            raise BadInput(
-                "This chat is not kept: there is nothing on disk to do that with. /export writes it."
-            )
+            raise BadInput("This chat is temporary: nothing of it is on disk. /export writes it to a file.")
         return self.current()
 
     async def rename(self, chat: Chat, title: str) -> str:
@@ -110,7 +108,7 @@ class SavedChats:
         """Restore the chat deleted last, and open it if the chat in view is empty."""
         if not self.deleted:
             raise BadInput(
-                "Nothing was deleted since the start. `mlx-spec history list --deleted` has the rest."
+                "No chat was deleted since the start. `mlx-spec history list --deleted` lists earlier ones."
             )
         chat = self.deleted.pop()
         try:
@@ -193,7 +191,7 @@ class SavedChats:
         found = await self._last() if name == "last" else unsaved or await self._ask(lambda h: h.find(name))
         if found is None:
             archive = self._fill_in("{sessions.archived} in it shows the archive.")
-            raise BadInput(f"The list of chats has no other one. {archive}")
+            raise BadInput(f"There is no other chat. {archive}")
         if self._is_in_view(found):  # what is being written is not all saved
             raise BadInput(f"'{found.title}' is open already.")
         chat = self._chat
@@ -203,7 +201,7 @@ class SavedChats:
             text = f"Written with {answer.facts.pair}; {one_line(pair)} answers from here on. "
             chat.view.note(text + self._fill_in("{app.pairs} changes it."))
         if chat.conversation.path[-1:] == [chat.conversation.last]:
-            chat.view.note("The last prompt was not answered. /regenerate has it answered.", "warning")
+            chat.view.note("The last prompt was not answered. /regenerate answers it.", "warning")
         self.note_think()
         await self._put_back_unsent(found.id)
 

@@ -79,7 +79,7 @@ def test_a_pair_of_ones_own_folders_leaves_the_list_and_keeps_its_files(
         terminal.isatty = lambda: True
         monkeypatch.setattr(sys, "stdin", terminal)
         out, err = run("remove mine", code=code)
-        assert "Take mine out of the list? Its files stay. [y/N]" in err and said in err
+        assert "Remove mine from the list? Its files stay. [y/N]" in err and said in err
     assert "mine was removed." in out and target.exists() == files_are_there
     assert [pair.name for pair in all_pairs() if pair.own] == ["other"]
     run("remove mine --yes", code=2)

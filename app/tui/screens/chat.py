@@ -49,16 +49,16 @@ class ChatScreen(SelectingScreen[None]):
         bind("f7", "app.command('resume last')", "", "chat.resume_last",
              "Go on with the chat before this one", priority=True),
         bind("ctrl+n", "app.command('new')", "", "chat.new", "Begin a new chat"),
-        bind("f10,alt+n", "app.command('temporary')", "", "chat.temporary", "Begin a chat that is not kept"),
+        bind("f10,alt+n", "app.command('temporary')", "", "chat.temporary", "Begin a temporary chat"),
         bind("f3", "app.command('marks')", "Marks", "chat.marks",
-             "Mark in the answers which tokens were drafted and accepted; again: do not"),
+             "Mark in the answers which tokens were drafted and accepted, or stop marking"),
         bind("f8,ctrl+l", "inspect", "Rounds", "chat.rounds",
              "The rounds of an answer one by one: what was drafted, what was accepted"),
         bind("f9", "totals", "", "chat.totals",
-             "This chat: instructions, sampling, what drafting did so far"),
+             "This chat: instructions, sampling, and what drafting gained so far"),
         STOP := bind("escape", "stop", "Stop", "chat.stop", "Stop the answer and keep its text"),
         replace(STOP, action="leave_edit", description="Leave edit",
-                tooltip="Leave the prompt that is being edited as it was"),
+                tooltip="Stop editing and keep the prompt as it was"),
     ]  # fmt: skip
 
     BLANK = True

@@ -91,7 +91,7 @@ class CommandRunner:
             "preset": saved.preset,
             "stop": self._stop,
             "config": lambda _: (
-                f"Settings: {app.config.file}. `mlx-spec config` prints every key and what holds."
+                f"Settings: {app.config.file}. `mlx-spec config` prints every key with its value."
             ),
             "log": lambda _: f"The engine's log: {chat.link.client.log_path}",
         }
@@ -195,7 +195,7 @@ class CommandRunner:
         pair = self._pair(value)
         if not installed(pair.spec):
             if (job := self._app.pulls.of(pair.spec)) and job.unfinished:
-                where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
+                where = self._app.keys.fill_in("{app.pairs} shows the progress.")
                 raise BadInput(f"{pair.name} is still being downloaded. {where}")
             raise BadInput(f"{pair.name} is not on this machine yet. /pull {pair.name} gets it.")
         self.use(pair)
@@ -205,7 +205,7 @@ class CommandRunner:
         if installed(pair.spec):
             raise BadInput(f"{pair.name} is on this machine already. Use it with /use {pair.name}.")
         self._app.pulls.add(pair.spec)
-        where = self._app.keys.fill_in("{app.pairs} shows how far it is.")
+        where = self._app.keys.fill_in("{app.pairs} shows the progress.")
         what = f"Downloading {pair.name}, {size_text(pair.download_bytes)}. {where} {warning(fit(pair))}"
         return what.rstrip()
 
@@ -236,9 +236,9 @@ class CommandRunner:
 
     def _new(self, value: str) -> str | None:
         if value not in ("", "keep"):
-            raise BadInput(f"Nothing was done: it is /new or /new keep, not '{value}'.")
+            raise BadInput(f"Nothing was done: the value can only be keep, not '{value}'.")
         left = self._begin(keeps_settings=bool(value))
-        return f"{left} /new keep would have kept them." if left else None
+        return f"{left} /new keep keeps the settings." if left else None
 
     def _system(self, value: str) -> str:
         if value:
@@ -256,7 +256,7 @@ class CommandRunner:
 
     def _marks(self, value: str) -> None:
         if value not in ("on", "off", ""):
-            raise BadInput(f"'{value}' is neither on nor off.")
+            raise BadInput(f"/marks takes on or off, not '{value}'.")
         self._view.show_marks(value == "on" if value else not self._view.marks)
 
     def _attach(self, value: str) -> None:
@@ -267,7 +267,7 @@ class CommandRunner:
     def _detach(self) -> str:
         if not (files := self._prompt.take_attachments()):
             raise BadInput("No file is attached. /attach FILE attaches one.")
-        return f"{counted(len(files), 'attached file')} left out."
+        return f"{counted(len(files), 'attached file')} removed."
 
     def _export(self, value: str) -> None:
         """Export the chat in view; `value`: `[markdown|json] [FILE or folder]`."""
@@ -289,5 +289,5 @@ class CommandRunner:
     def _stop(self, value: str) -> None:
         chat = self._chat
         if not chat.can_stop and chat.running is None and chat.editing is None:
-            raise BadInput("There is nothing to stop.")
+            raise BadInput("No answer is being written.")
         chat.stop()

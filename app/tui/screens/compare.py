@@ -33,7 +33,7 @@ The same prompts without and with drafting, one after the other on the same engi
 {compare.right} walk the prompts, {compare.up} and {compare.down} the settings."""
 
     BINDINGS = [
-        STOP := bind("escape", "stop", "Stop", "compare.stop", "Stop and judge what ran"),
+        STOP := bind("escape", "stop", "Stop", "compare.stop", "Stop, and compare the finished runs"),
         replace(STOP, action="dismiss", description="Back", tooltip="Go back, once it ended"),
         bind("pagedown", "scroll_texts(1)", "Scroll", "compare.page_down",
              "Scroll both texts, or the figures, down"),
@@ -168,7 +168,7 @@ The same prompts without and with drafting, one after the other on the same engi
             match event:
                 case Run():
                     self._view.begin_run(progress.plan, event)
-                    judges = "" if event.warm_up else " and judges what ran"
+                    judges = "" if event.warm_up else " and compares the finished runs"
                     doing, stop = progress.collector.doing(event), self.app.keys.name("compare.stop")
                     show(message := f"{doing}. {stop} stops{judges}.")
                 case PrefillProgressed(done, total):

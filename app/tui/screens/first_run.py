@@ -44,8 +44,8 @@ class FirstRunScreen(OpenedScreen[str | None]):
     """
 
     HELP = """\
-A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row goes on \
-with what answers now; on another row it shows that pair, with the key that downloads it."""
+A pair is two models: the large one answers, the small one guesses ahead. Enter on the first row keeps \
+the pair in use; on another row it shows that pair, with the key that downloads it."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT, "-tall")]
 

@@ -16,12 +16,12 @@ ABOUT = """\
 A small model, the drafter, guesses the next tokens; the target, the model that answers, checks them all in \
 one pass and keeps those it would have written itself. The text is the target's own, word for word.
 
-{chat.marks} marks it: accepted tokens are underlined and coloured, the target's own after a draft are \
-slanted, tokens without a draft are plain.
+{chat.marks} marks the tokens: accepted ones are underlined and coloured, the target's own after a draft \
+are slanted, tokens without a draft are plain.
 
-The line above the prompt: tokens per second; of 1.5/3.0 tokens in an average round 3.0 were drafted and 1.5 \
-accepted, and each bar is the share accepted at the first place, the second, and so on; the drafter and how \
-many tokens it drafts; how drafting and checking share the time; the engine's memory."""
+The line above the prompt shows the tokens per second; the tokens accepted and drafted in an average round \
+(1.5/3.0), with a bar for the acceptance rate of the first drafted token, the second, and so on; the drafter \
+and its draft length; the shares of drafting and verifying in the time; the engine's memory."""
 
 KEYS_WIDTH = 24
 """Most columns of the keys and commands; longer ones are wrapped."""

@@ -21,7 +21,7 @@ from models.pairs.folder import MODEL
 from models.size_text import size_text
 from models.speed.machine import this_chip, this_machine
 
-HINT = "Enter searches; on a model it puts a pair together. Sizes are as the Hub says."
+HINT = "Enter searches; on a model it makes a pair with it. Sizes are as the Hub says."
 
 
 class HubSearchScreen(OpenedScreen[str | None]):
@@ -30,7 +30,7 @@ class HubSearchScreen(OpenedScreen[str | None]):
     HELP = "Models on the Hub with MLX weights, those most often downloaded first."
 
     BINDINGS = [
-        bind("enter", "choose", "Take", "hub.choose", "Put a pair together with this model as its target"),
+        bind("enter", "choose", "Take", "hub.choose", "Make a pair with this model as its target"),
         bind("space", "more", "More", "hub.more",
              "Scroll the facts about the model; from their end back to their beginning"),
         bind("slash", "search", "Search", "hub.words", "Change the words of the search", priority=True),

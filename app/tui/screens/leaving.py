@@ -35,7 +35,7 @@ class Leaving:
         app = self._app
         if jobs := app.pulls.unfinished:
             what = f"{jobs[0].pair.name} is" if len(jobs) == 1 else f"{len(jobs)} pairs are"
-            kept = "What came is kept, and the next start offers the rest."
+            kept = "The downloaded part is kept, and the next start offers to resume."
             if not await self._ask(f"{what} being downloaded. Leave? {kept}"):
                 return False
         app.state.save()

@@ -49,13 +49,13 @@ class PairsScreen(OpenedScreen[Pair | None]):
         bind("slash", "search", "Filter", "pairs.filter",
              "Show only pairs with these words: a name, a licence, installed, fits, ...", priority=True),
         bind("c", "cancel_pull", "Cancel", "pairs.cancel",
-             "Stop or give up the pair's download, or the one that runs; what came is kept"),
+             "Cancel the pair's download, or the running one; the downloaded part is kept"),
         bind("r", "retry", "Resume", "pairs.retry",
-             "Go on with the pair's download, or with all that were paused or failed"),
+             "Resume the pair's download, or all that were paused or failed"),
         bind("x,delete", "remove", "Remove", "pairs.remove", "Delete the pair's files, after asking"),
         bind("h", "search_hub", "Hub", "pairs.hub", "Search the Hub for more models", priority=True),
         bind("a", "add_own", "Own pair", "pairs.own",
-             "Put a pair together from two repositories or folders", priority=True),
+             "Make a pair of two repositories or folders", priority=True),
         bind("escape", "back", "Back", "pairs.back", "Close the filter; then back to the chat"),
     ]  # fmt: skip
 
@@ -223,7 +223,7 @@ class PairsScreen(OpenedScreen[Pair | None]):
             self._about = chosen if chosen in names else names[0]
             options.highlighted = options.get_option_index(self._about)
         else:
-            nothing = self.app.keys.fill_in("No pair has these words. {pairs.back} shows all.")
+            nothing = self.app.keys.fill_in("No pair matches these words. {pairs.back} shows all.")
             self._details.update(Content(nothing))
 
     def _order(self, facts: Facts) -> tuple[int, bool, int]:

@@ -19,7 +19,7 @@ class TotalsScreen(Panel):
 
     TITLE = "This chat"
     HELP = """\
-The settings of this chat's next answer, and what drafting did in all of its answers, the one being written \
+The settings of this chat's next answer, and what drafting gained in all its answers, the one being written \
 included. Each setting is named after the command that changes it. Time saved is against the time the tokens \
 would have taken in plain rounds, if enough of those were measured in this chat."""
 

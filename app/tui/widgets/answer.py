@@ -143,7 +143,7 @@ class Answer(Message):
     def _thought_line(self, words: int, finished: bool, unfolded: bool) -> Run:
         if self.growing and not finished:
             return Run("▾ thinking", (THOUGHT,))
-        unfinished = "" if finished else ", not to an end"
+        unfinished = "" if finished else ", unfinished"
         sign, hint = ("▾", "fold") if unfolded else ("▸", "show")
         return Run(f"{sign} thought in {words} words{unfinished} (/thoughts: {hint})", (THOUGHT, FOLD))
 

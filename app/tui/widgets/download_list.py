@@ -25,11 +25,12 @@ class DownloadList(Static):
 
 def download_line(job: PullJob, keys: Keys) -> str:
     name = job.pair.name
+    resumes = keys.fill_in("{pairs.retry} resumes")
     lines = {
-        "waiting": f"◌ {name}: waits for its turn",
+        "waiting": f"◌ {name}: waiting for its turn",
         "failed": f"✗ {name} failed, {keys.fill_in('{pairs.retry} tries again.')} {job.error}",
-        "paused": f"‖ {name}: paused. {keys.fill_in('{pairs.retry} goes on, {pairs.cancel} gives it up.')}",
-        "cancelled": f"- {name}: cancelled, what came is kept. {keys.fill_in('{pairs.retry} goes on.')}",
+        "paused": f"‖ {name}: paused. {resumes}, {keys.fill_in('{pairs.cancel} cancels.')}",
+        "cancelled": f"- {name}: cancelled, the downloaded part is kept. {resumes}.",
         "done": f"✓ {name}: installed",
         "running": f"↓ {progress_line(name, job.progress)}",
     }
@@ -59,12 +60,12 @@ def outcome(job: PullJob) -> str:
     if job.state == "failed":
         return f"{job.pair.name} was not downloaded. {job.error}"
     if job.state == "cancelled":
-        return f"The download of {job.pair.name} was cancelled. What came is kept."
+        return f"The download of {job.pair.name} was cancelled. The downloaded part is kept."
     return f"{job.pair.name} is installed. /use {job.pair.name} answers with it."
 
 
 def paused_line(jobs: Sequence[PullJob], keys: Keys) -> str:
     names = ", ".join(job.pair.name for job in jobs)
     was = "The download of" if len(jobs) == 1 else "Downloads of"
-    how = keys.fill_in("{app.pairs}, then {pairs.retry} goes on with what came.")
-    return f"{was} {names} had not finished when the program ended. {how}"
+    how = keys.fill_in("{app.pairs}, then {pairs.retry} resumes the download.")
+    return f"{was} {names} did not finish before the program ended. {how}"

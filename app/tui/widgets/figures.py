@@ -36,7 +36,7 @@ def status_items(chat: OpenChat, download: str, stop_key: str) -> Iterator[LineI
     drafting = ("drafting on", 8, "$text-success") if on else ("drafting off", 11, "$text-warning bold")
     yield LineItem(*drafting)
     if not chat.conversation.is_kept:
-        yield LineItem("not kept", 11, "$text-warning bold")
+        yield LineItem("temporary", 11, "$text-warning bold")
     elif chat.history.is_failing:
         yield LineItem("not saved", 11, "$text-warning bold")
     if tuning := link.tuning:

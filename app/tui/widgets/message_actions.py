@@ -173,7 +173,7 @@ class MessageActions:
             if chosen is None or chosen.id in (answer.id, answer.parent):
                 return answer
         if self._chat.conversation.path:
-            raise BadInput("This prompt has no answer yet. /regenerate has it answered.")
+            raise BadInput("This prompt has no answer yet. /regenerate answers it.")
         raise BadInput("There is no answer yet. Send a prompt first.")
 
     def _code(self) -> tuple[ChatMessage, list[str]]:

@@ -45,7 +45,7 @@ the prompt. Up from the first line brings earlier prompts back."""
         bind("ctrl+d", "delete_or_leave", "", "prompt.leave",
              "In an empty prompt: leave; else delete the character after the cursor"),
         bind("tab,shift+tab", "screen.browse", "", "prompt.browse",
-             "To the messages: edit, ask again, continue, copy, walk branches"),
+             "Go to the messages: edit, regenerate, continue, copy, change branch"),
         bind("pageup", "screen.page(-1)", "", "prompt.page_up", "Scroll the conversation up"),
         bind("pagedown", "screen.page(1)", "", "prompt.page_down", "Scroll the conversation down"),
         bind("ctrl+end", "screen.follow", "", "prompt.follow",

@@ -36,7 +36,7 @@ def round_sentence(played: DraftRound) -> str:
     else:
         depth = played.tree_depth
         draft = counted(count, "token") if depth is None else f"a tree of {count}, {depth} deep"
-        text = f"{printable(played.drafter)} drafted {draft}, {_right(played)}"
+        text = f"{printable(played.drafter)} drafted {draft}, {_accepted(played)}"
         if own and depth is None and played.accepted < count:
             text += f"; instead of ‘{token_text(played.drafted[played.accepted])}’ the target wrote {own}"
         elif own:
@@ -47,7 +47,7 @@ def round_sentence(played: DraftRound) -> str:
     return f"{text}. {time}."
 
 
-def _right(played: DraftRound) -> str:
+def _accepted(played: DraftRound) -> str:
     if played.accepted == len(played.drafted):
-        return "all right" if played.accepted > 1 else "right"
-    return f"{played.accepted or 'none'} right"
+        return "all accepted" if played.accepted > 1 else "accepted"
+    return f"{played.accepted or 'none'} accepted"

@@ -54,7 +54,7 @@ class Transcript(VerticalScroll, can_focus=True):
         _bind("home", "select(-1_000_000)", "", "messages.first", "The first message"),
         _bind("end", "select(1_000_000)", "", "messages.last", "The last message"),
         _bind("e", "app.command('edit')", "Edit", "messages.edit",
-              "Edit the prompt and ask again; the old branch is kept"),
+              "Edit the prompt and send it again; the old branch is kept"),
         _bind("r", "app.command('regenerate')", "Again", "messages.again", "Another answer with a new seed"),
         _bind("R", "app.command('regenerate same')", "", "messages.again_same",
               "Another answer with the same seed"),

@@ -51,7 +51,7 @@ class UnsentPrompts:
 
     def leave_unkept(self) -> None:
         if self.stash():
-            self._chat.view.note("What was not sent in the chat that is not kept is behind Up.")
+            self._chat.view.note("Up brings back what was not sent in the temporary chat.")
 
     def sent_edited(self) -> None:
         aside, self._aside = self._aside, Unsent("")

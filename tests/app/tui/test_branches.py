@@ -144,7 +144,7 @@ async def test_copying_the_answer_of_a_prompt_that_has_none_says_how_to_get_one(
     put(tmp_path, (chat_record("c1", "T", leaf="p1"), [prompt("p1", "one")]))
     async with open_chat() as chat:
         await chat.until(lambda: chat.prompts == ["one"], by="/resume last")
-        await chat.noticed("This prompt has no answer yet. /regenerate has it answered.", by="/copy")
+        await chat.noticed("This prompt has no answer yet. /regenerate answers it.", by="/copy")
 
 
 async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ async def test_a_comparison_needs_and_frees_the_engine_and_explains_differences(
         await chat.answered(1, by="escape")
         screen = await chat.reached(CompareScreen, by="/compare")
         await chat.until(lambda: bool(screen.query_one("#plain").query_one(Answer).text))
-        await chat.shows("Run 1 of 6: plain, repeat 1 of 3. Esc stops and judges what ran.")
+        await chat.shows("Run 1 of 6: plain, repeat 1 of 3. Esc stops and compares the finished runs.")
         await chat.until(lambda: screen.progress is None, by="escape")
         assert screen.record is None and store.kept().records == ()
         await chat.back_in_chat(by="escape")

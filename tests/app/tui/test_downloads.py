@@ -86,7 +86,7 @@ async def test_a_download_that_fails_says_why_r_tries_again_with_its_progress_an
         await chat.pilot.resize_terminal(100, 24)
         await chat.until(lambda: f"↓ {FIRST}" in str(chat.app.chat.query_one("#status", ItemLine).content))
         await chat.type(f"/use {FIRST}")
-        await chat.noticed(f"{FIRST} is still being downloaded. F2 shows how far it is.")
+        await chat.noticed(f"{FIRST} is still being downloaded. F2 shows the progress.")
         await chat.type(f"/use {SECOND}")
         await chat.noticed(f"{SECOND} is not on this machine yet. /pull {SECOND} gets it.")
         hub.stall_after.clear()
@@ -161,7 +161,7 @@ async def test_a_stalled_one_of_two_downloads_is_cancelled_the_other_arrives_and
         chat.app.pulls.add(find(FIRST).spec)
         chat.app.pulls.add(find(SECOND).spec)
         screen = await open_pairs(chat, FIRST)
-        assert "waits for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
+        assert "waiting for its turn" in text_of(chat, "#downloads") and "waiting" in rows(screen)[SECOND]
         # Bytes still arriving may end a stall: both are searched in one text.
         await chat.until(
             lambda: "stalled, no data for" in (line := text_of(chat, "#downloads")) and "left" not in line
@@ -193,7 +193,7 @@ async def test_leaving_asks_first_and_downloads_that_had_not_ended_are_offered_a
         await chat.until(lambda: parts_of(FIRST) > 1 << 20)
         assert list((tmp_path / "downloads").iterdir()), "kept while it runs, should the program be killed"
         await chat.reached(QuestionScreen, by="ctrl+q")
-        assert "next start offers the rest" in str(chat.app.screen.query(Static).first().content)
+        assert "next start offers to resume" in str(chat.app.screen.query(Static).first().content)
         await chat.back_in_chat(by="n")
         assert job.state == "running"
         await chat.reached(QuestionScreen, by="ctrl+q")

@@ -174,14 +174,16 @@ async def test_help_is_about_the_part_that_has_the_focus_and_leaves_it_as_it_was
         for text in ("While you write", "/compare", "/draft on|off", "Everywhere", "F4", "Ctrl+Q",
                      "Empty the prompt; twice: leave", "earlier prompts", "word for word"):  # fmt: skip
             assert text in shown, text
-        assert "While an answer grows" not in shown and "F3 marks it" in shown, "marks are off by default"
+        assert "While an answer grows" not in shown and "F3 marks the tokens" in shown, (
+            "marks are off by default"
+        )
         meanings = ("Send the prompt", "Begin a new chat", "The message after", "Leave", "Longest answer")
         lines = [(line, text) for line in shown.splitlines() for text in meanings if f"  {text}" in line]
         assert len({line.index(text) for line, text in lines}) == 1
         await chat.pilot.resize_terminal(100, 45)
         await chat.reached(PairsScreen, by="f2")
         shown = await helped(chat)
-        assert "the small one guesses ahead" in shown and "Go on with the pair" in shown
+        assert "the small one guesses ahead" in shown and "Resume the pair" in shown
         assert "/compare" not in shown and "While you write" not in shown
         assert "Twice: leave" in shown and "Empty the prompt" not in shown
         await chat.back_in_chat(by="escape")

@@ -83,8 +83,8 @@ async def test_in_a_low_terminal_the_last_of_two_toasts_at_the_start_is_shown_al
 ) -> None:
     (tmp_path / "config.toml").write_text("theme = 'none'\n")
     async with open_chat((40, 12), toasts=True, is_kept=False) as chat:
-        await chat.noticed("This chat is not kept", 'theme is "none"')
-        await chat.until(lambda: "Its default is used." in chat.screen and "not kept:" not in chat.screen)
+        await chat.noticed("This chat is temporary", 'theme is "none"')
+        await chat.until(lambda: "Its default is used." in chat.screen and "is temporary:" not in chat.screen)
 
 
 async def test_in_a_low_terminal_it_is_seen_that_chats_which_cannot_be_saved_are_kept_in_memory(

@@ -100,10 +100,10 @@ async def test_commands_are_read_whole_or_at_forty_columns_the_chosen_one(open_c
             await chat.press("escape", "backspace")
         await chat.pilot.resize_terminal(40, 24)
         await chat.press("slash", "down", "down")
-        await chat.shows("/sweep [length=0-8 drafter=...]", "Several settings in a row:")
+        await chat.shows("/sweep [length=0-8 drafter=...]", "Compare several settings;")
         await chat.shows("prompts=all|FILE repeats=N")
-        await chat.shows("The last prompt, the default", by="up")
-        assert str(menu.options[2].prompt).startswith("/sweep        Several settings")
+        await chat.shows("Run the last prompt, default", by="up")
+        assert str(menu.options[2].prompt).startswith("/sweep        Compare several settings")
 
 
 async def test_a_slash_offers_commands_and_drafters_and_mistakes_are_explained(open_chat: OpenChat) -> None:

@@ -154,7 +154,7 @@ async def test_alt_and_a_letter_as_a_terminal_without_kittys_protocol_sends_them
             opened.app.post_message(Key(f"alt+{letter}", letter))
 
         press_alt("n")
-        await opened.noticed("This chat is not kept")
+        await opened.noticed("This chat is temporary")
         press_alt("x")
         await opened.has("x")  # it has no meaning
         press_alt("s")

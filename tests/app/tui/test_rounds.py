@@ -41,12 +41,12 @@ async def inspect(chat: Chat) -> InspectorScreen:
 def test_a_round_shows_what_was_accepted_rejected_and_written_instead() -> None:
     assert round_text(drafted(1)).plain == "·a ✗↵ ✗␛[2J → !"
     sentence = round_sentence(drafted(1))
-    assert "drafted 3 tokens, 1 right; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
-    assert "all right; then the target wrote ‘!’" in round_sentence(drafted(3))
-    assert "none right" in round_sentence(drafted(0))
+    assert "drafted 3 tokens, 1 accepted; instead of ‘↵’ the target wrote ‘!’. 30.0 ms" in sentence
+    assert "all accepted; then the target wrote ‘!’" in round_sentence(drafted(3))
+    assert "none accepted" in round_sentence(drafted(0))
     tree = replace(drafted(2), tree_depth=2)
-    assert "drafted a tree of 3, 2 deep, 2 right; then the target wrote ‘!’" in round_sentence(tree)
-    assert "none right; then the target wrote ‘!’" in round_sentence(replace(tree, accepted=0))
+    assert "drafted a tree of 3, 2 deep, 2 accepted; then the target wrote ‘!’" in round_sentence(tree)
+    assert "none accepted; then the target wrote ‘!’" in round_sentence(replace(tree, accepted=0))
     assert round_sentence(plain(0.02)) == "No draft: the target wrote ‘x’. 20.0 ms."
 
 
@@ -100,7 +100,7 @@ async def test_rounds_of_a_running_answer_grow_and_arrow_keys_walk_them(open_cha
     async with open_chat(size=(80, 20)) as chat:
         await chat.noticed("no rounds", by="f8")
         await chat.type("slow")
-        await chat.type("hello")  # waits for its turn
+        await chat.type("hello")  # waiting for its turn
         await chat.until(lambda: any(len(log.rounds) > 2 for log in chat.app.state.logs.values()))
         screen = await inspect(chat)
         rows = screen.query_one(OptionList)

@@ -50,7 +50,7 @@ async def test_of_archived_chats_the_last_is_said_to_be_archived(open_chat: Open
     put(tmp_path, (replace(OLD[0], archived=True), OLD[1]))
     async with open_chat() as opened:
         await opened.type("/resume last")
-        await opened.noticed("The list of chats has no other one. v in it shows the archive.")
+        await opened.noticed("There is no other chat. v in it shows the archive.")
 
 
 async def test_a_chat_saves_itself_and_resumes_in_the_next_run(open_chat: OpenChat, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
         await opened.type("/draft off")
         await opened.press("ctrl+n")
         await opened.noticed(
-            "in place of temperature 1.2, instructions, drafting off. /new keep would have kept them"
+            "in place of temperature 1.2, instructions, drafting off. /new keep keeps the settings"
         )
         await opened.until(lambda: "instructions" not in opened.screen.splitlines()[-2])
         assert opened.app.state.settings.options.temperature == 0.4
@@ -201,9 +201,11 @@ async def test_a_new_chat_has_the_defaults_and_a_new_seed_unless_told_to_keep(op
         await opened.type("/seed 7")
         await opened.shows("temp 1.2 · seed 7 · instructions")
         await opened.type("/new kept")
-        await opened.noticed("it is /new or /new keep, not 'kept'")
+        await opened.noticed("the value can only be keep, not 'kept'")
         await opened.press("f10")
-        await opened.noticed("place of temperature 1.2, seed 7, instructions, drafting off. This chat is not")
+        await opened.noticed(
+            "place of temperature 1.2, seed 7, instructions, drafting off. This chat is temporary"
+        )
 
 
 async def test_a_damaged_history_is_told_and_a_new_one_begins(open_chat: OpenChat, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ async def test_the_list_is_sorted_by_the_time_it_shows_headings_take_no_key_and_
         await opened.until(lambda: len(screen.rows) == 4)
         await opened.press("up")
         await opened.until(lambda: len(screen.rows) == 5 and screen.chosen == deleted, by="u")
-        await opened.shows("Nothing was deleted", by="u")
+        await opened.shows("No chat was deleted", by="u")
         opened.press_at_once("slash", "o", "l", "slash", "d")
         await opened.until(lambda: screen.query_one(Input).value == "ol/d")
         assert opened.app.screen is screen

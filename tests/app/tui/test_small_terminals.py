@@ -165,7 +165,7 @@ async def test_in_twelve_rows_the_menu_names_the_chosen_command_if_what_it_does_
 ) -> None:
     async with open_chat(size=(40, 12)) as chat:
         await chat.press("slash", "down", "down")
-        await chat.shows("/sweep [length=0-8 drafter=...]", "Several settings in a row:")
+        await chat.shows("/sweep [length=0-8 drafter=...]", "Compare several settings;")
         await chat.shows("/compare [all|FILE]", by="up")
         await chat.shows("/help", "Keys and commands", by="up")
 

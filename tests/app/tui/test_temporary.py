@@ -1,4 +1,4 @@
-"""A chat that is not kept leaves nothing on the disk."""
+"""A temporary chat leaves nothing on the disk."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ async def test_nothing_of_a_temporary_chat_is_written(
 ) -> None:
     monkeypatch.setattr("app.tui.screens.chat.KEEP_SECONDS", 0.02)
     async with open_chat(size=(80, 24), asked="hello") as opened:
-        await opened.noticed("This chat is not kept", by="f10")
-        await opened.shows("not kept")
+        await opened.noticed("This chat is temporary", by="f10")
+        await opened.shows("temporary")
         await opened.type("/system s3cr3t")
         await opened.ask("echo s3cr3t")
         await compared(opened)
@@ -33,7 +33,9 @@ async def test_nothing_of_a_temporary_chat_is_written(
         await opened.settled()
         for command in ("/delete", "/archive"):
             await opened.type(command)
-            await opened.until(lambda: "This chat is not kept: there is nothing" in opened.notices[-1])
+            await opened.until(
+                lambda: "This chat is temporary: nothing of it is on disk" in opened.notices[-1]
+            )
         await opened.type("/rename s3cr3t")
         await opened.until(lambda: opened.app.state.editing is not None, by=("tab", "up", "e"))
         await opened.press("escape")
@@ -42,7 +44,7 @@ async def test_nothing_of_a_temporary_chat_is_written(
         await opened.until(lambda: len(opened.app.state.queued) == 1)
         opened.area.load_text("s3cr3t half")
         await opened.until(lambda: texts(opened) == [], by="ctrl+n")
-        assert "not kept" not in opened.screen.splitlines()[-2] and not opened.area.text
+        assert "temporary" not in opened.screen.splitlines()[-2] and not opened.area.text
         await opened.pilot.pause(0.1)
         assert on_disk(tmp_path) == []
         await opened.press("f10")
@@ -61,7 +63,7 @@ async def test_a_temporary_chat_is_exported_where_it_is_asked_for_and_needs_no_d
     monkeypatch.setenv("MLX_SPEC_HOME", str(home))
     with read_only(home):
         async with open_chat(is_kept=False) as opened:
-            await opened.shows("not kept")
+            await opened.shows("temporary")
             await opened.ask("s3cr3t")
             await opened.noticed("Written to", by="/export")
             await opened.exited(by="ctrl+q")
