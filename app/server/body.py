@@ -125,7 +125,7 @@ def _depth(error: Any) -> tuple[int, bool, bool]:
 def _problem(error: Any) -> Problem:
     """An error as a sentence, with its place in the body, which is logged: the names in it are ours."""
     if error["type"] == "json_invalid" and not error["loc"]:
-        return Problem(400, f"The body is no JSON: {error['ctx']['error']}.", code="invalid_json")
+        return Problem(400, f"The body is not JSON: {error['ctx']['error']}.", code="invalid_json")
     place, loc, why = "", error["loc"], error["msg"]
     if why.startswith("Input should be ") and (shown := _shown(error["input"])):
         why += f", not {shown}"

@@ -57,7 +57,7 @@ class ChatRequest(OpenAiSampling):
         *others, last = messages
         if not others or last["role"] != "assistant" or last.keys() & {"tool_calls", "reasoning_content"}:
             message = (
-                "continue_final_message: the last message is no beginning of an answer. End with an "
+                "continue_final_message: the last message is not the beginning of an answer. End with an "
                 "assistant's, after others, without calls or a thought."
             )
             raise Problem(400, message, param="continue_final_message")

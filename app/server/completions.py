@@ -36,7 +36,7 @@ class CompletionRequest(OpenAiSampling):
     def prompts(self) -> list[str | tuple[int, ...] | FillIn]:
         if self.suffix:
             if not isinstance(self.prompt, str):
-                raise Problem(400, "A suffix needs a prompt that is one text.", param="suffix")
+                raise Problem(400, "A suffix needs a single prompt, given as text.", param="suffix")
             return [FillIn(self.prompt, self.suffix)]
         return [*self.prompt] if isinstance(self.prompt, list) else [self.prompt]
 

@@ -83,16 +83,14 @@ def check_address(headers: Headers, names: Collection[str], origins: Collection[
     """Problem if a request is addressed to another name, or comes from a foreign web page."""
     host, origin = headers.get("host", ""), headers.get("origin")
     if re.sub(r":\d*$", "", host).strip("[]").lower() not in {name.lower() for name in names}:
-        advice = "Start it with --allow-host NAME." if host else "Name it in the header Host."
-        message = f"This server does not answer to {host[:100]!r}. {advice}"
+        advice = "Start it with --allow-host NAME." if host else "Send its own name in the Host header."
+        message = f"This server does not accept the host name {host[:100]!r}. {advice}"
         raise Problem(403, message, code="host_not_allowed")
     if origin is not None and origin not in origins:
         advice = "Start it with --allow-origin ORIGIN."
         if origin == "null":  # sent by every file, so it cannot be listed
-            advice = (
-                "Open a page that is a file from a web server, and list that one by --allow-origin ORIGIN."
-            )
-        message = f"Pages of {origin[:100]!r} may not ask here. {advice}"
+            advice = "It is a file: open it from a web server, and list that server by --allow-origin ORIGIN."
+        message = f"Web pages of {origin[:100]!r} may not send requests here. {advice}"
         raise Problem(403, message, code="origin_not_allowed")
 
 

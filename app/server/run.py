@@ -138,7 +138,9 @@ def _listen(host: str, port: int) -> list[socket.socket]:
         first = socket.create_server(("127.0.0.1", port))
     except OSError as error:
         if error.errno not in (EADDRINUSE, EACCES):
-            raise BadInput(f"--host {host} is no address of this machine. Give one that it has.") from error
+            raise BadInput(
+                f"--host {host} is not an address of this machine. Give one that it has."
+            ) from error
         why = f"Port {port} of {host} cannot be used ({os.strerror(error.errno)})."
         raise MachineFailed(f"{why} Choose another with --port.") from error
     with suppress(OSError):

@@ -105,7 +105,9 @@ def opened(
         if note := unobeyed(defaults.think, pair.name, event.info.thinks):
             talk(note)
         if at_once > 1 and not event.info.batches:
-            talk(f"{pair.name} can write one answer at a time only: requests are answered one by one.")
+            talk(
+                f"{pair.name} can write only one answer at a time: requests are answered one after the other."
+            )
 
     def watch(asked: QueuedRequest, last: TurnEnded | AnswerFailed) -> None:
         if isinstance(last, AnswerFailed) or not asked.request.counts:

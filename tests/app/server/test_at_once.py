@@ -95,7 +95,7 @@ async def test_it_is_said_of_a_pair_that_writes_one_answer_at_a_time(
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1, batches=False)))
         link.listener(Loaded(PairInfo("mamba", 4096, "cpu", 1)))
     link.close.assert_called_once_with()
-    assert capsys.readouterr().err.count("mamba can write one answer at a time only") == said
+    assert capsys.readouterr().err.count("mamba can write only one answer at a time") == said
 
 
 async def test_it_is_said_that_a_pair_does_not_obey_think(

@@ -95,9 +95,9 @@ def test_a_listed_name_and_the_servers_own_address_are_ours() -> None:
 
 
 def test_what_cannot_be_listed_is_told_what_to_do_instead() -> None:
-    with pytest.raises(Problem, match=r"answer to ''\. Name it in the header Host"):
+    with pytest.raises(Problem, match=r"the host name ''\. Send its own name in the Host header"):
         check_address(Headers(), ["localhost"], ())
-    with pytest.raises(Problem, match=r"Pages of 'null' .* from a web server"):
+    with pytest.raises(Problem, match=r"Web pages of 'null' .* from a web server"):
         check_address(Headers({"host": "localhost", "origin": "null"}), ["localhost"], ())
 
 

@@ -133,7 +133,7 @@ def test_a_host_or_a_port_that_cannot_be_used_is_the_one_that_is_named() -> None
         run.run_server(cast("Any", None), AnswerOptions(), host=host, port=port, key="k", at_once=1)
 
     for host in ("badname.invalid", "192.0.2.1"):
-        with pytest.raises(BadInput, match=f"^--host {host} is no address of this machine"):
+        with pytest.raises(BadInput, match=f"^--host {host} is not an address of this machine"):
             serve(host, 0)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
