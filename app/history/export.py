@@ -174,7 +174,7 @@ def _message(chat: str, value: dict[str, Any]) -> ChatMessage:
 
 def _objects(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
     if (objects := read(list[dict[str, Any]], value.get(name))) is None:
-        raise BadInput(f"{name} is no list of objects.")
+        raise BadInput(f"{name} is not a list of objects.")
     return objects
 
 
@@ -191,7 +191,7 @@ def _checked(kind: type, value: dict[str, Any]) -> Any:
         raise BadInput(f"in {value.get('id')!r:.40}, {name} is {what}.") from None
     for name in ("created", "changed"):
         if name in value and time_of(seconds := float(value[name])) != seconds:
-            raise BadInput(f"{name} is {seconds:g}, which is no time in seconds since 1970.")
+            raise BadInput(f"{name} is {seconds:g}, which is not a time in seconds since 1970.")
     return made
 
 

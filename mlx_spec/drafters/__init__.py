@@ -138,7 +138,7 @@ def check_drafters(drafters: Sequence[Drafter]) -> None:
     for drafter in drafters:
         if not isinstance(drafter, Drafter):
             raise SpecError(
-                f"{short(drafter)} is no drafter. Give instances of classes that subclass Drafter."
+                f"{short(drafter)} is not a drafter. Give instances of classes that subclass Drafter."
             )
         if not all(isinstance(model, Model) for model in drafter.models):
             raise SpecError(
@@ -163,7 +163,7 @@ def checked_candidates(drafter: Drafter, length: Length) -> Sequence[Candidate]:
         other = next((each.drafter for each in found if each.drafter != drafter.name), None)
     except (TypeError, AttributeError):
         raise SpecError(
-            f"The drafter {drafter.name} is wrong: {short(given)} is no list of `Candidate`. "
+            f"The drafter {drafter.name} is wrong: {short(given)} is not a list of `Candidate`. "
             "See mlx_spec/candidate.py."
         ) from None
     if other is not None:

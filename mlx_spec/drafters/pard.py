@@ -38,7 +38,7 @@ class PardDrafter(ModelDrafter):
         super().__init__(model, context_limit)
         if not 0 <= mask < self.cached.vocab:
             raise UnsupportedModel(
-                f"The draft's mask is token {mask}, and it has {self.cached.vocab} tokens. Fetch it again."
+                f"The draft's mask is token {mask}, and it has {self.cached.vocab} tokens. Download it again."
             )
         if self.cached.recurrent:
             raise UnsupportedModel(

@@ -25,7 +25,7 @@ def pull(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Ge
     else:
         yield from _run(spec, "pull", cancelled)
         if not installed(spec):  # the models of two pairs may be the same
-            raise MachineTrouble(f"Files of {spec.name} were removed while the rest came. Pull again.")
+            raise MachineTrouble(f"Files of {spec.name} were removed during the download. Pull again.")
 
 
 def check(spec: PairSpec, *, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
@@ -44,7 +44,8 @@ def _run(spec: PairSpec, task: str, cancelled: Callable[[], bool]) -> Iterator[P
             for message in messages:
                 if cancelled():
                     raise PullCancelled(
-                        f"Pulling {spec.name} was cancelled. What came is kept: pull again to go on."
+                        f"Pulling {spec.name} was cancelled. The downloaded part is kept: "
+                        "pull again to resume."
                     )
                 progress = message or progress
                 fetching = progress.phase in ("tokenizers", "weights")

@@ -193,7 +193,7 @@ class Job:
         with ExitStack() as stack:
             found, folders = list(filter(None, map(find_folder, self.sources))), list[Path]()
             if gone := [source for source in self.sources if not find_folder(source)]:
-                raise MachineTrouble(f"{gone[0]} was removed while the rest came. Pull again.")
+                raise MachineTrouble(f"{gone[0]} was removed during the download. Pull again.")
             check_target(found[0], self.sources[0])
             for source, folder in zip(self.sources, found, strict=True):
                 if folder_kind(folder) not in DRAFT_MODELS:

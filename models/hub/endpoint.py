@@ -21,10 +21,10 @@ def endpoint() -> str:
 def wrong_variable() -> tuple[str, str, str] | None:
     """A variable with which the Hub's library does not work: its name, what is wrong, and a right value."""
     if not _is_web_address():
-        return "HF_ENDPOINT", f"'{endpoint()}', which is no web address", _DEFAULT
+        return "HF_ENDPOINT", f"'{endpoint()}', which is not a web address", _DEFAULT
     for name in _TIMEOUTS:
         if not _is_seconds(value := os.environ.get(name, "10")):
-            return name, f"'{value}', which is no whole number of seconds", "10"
+            return name, f"'{value}', which is not a whole number of seconds", "10"
     return None
 
 

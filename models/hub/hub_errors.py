@@ -22,7 +22,7 @@ from models.pairs.pair import Source
 from models.paths import cache_variable, hub_cache
 from models.time_text import time_text
 
-_AGAIN = "Pull again: what came is kept."
+_AGAIN = "Pull again: the downloaded part is kept."
 
 
 def explain(error: BaseException, source: Source, again: str = _AGAIN) -> ModelsError:
@@ -100,7 +100,7 @@ def _refusal(error: HfHubHTTPError, source: Source, again: str) -> str:
     if host != URL(constants.ENDPOINT).host:  # the Hub sent us there, with a permit in the address
         return (
             f"{host}, where the Hub keeps the files of {source}, answers with error {status}. {again} "
-            "If it goes on, ask whoever runs your network or proxy whether it blocks this address."
+            "If this goes on, ask your administrator whether the network or proxy blocks this address."
         )
     if status in (401, 403):
         why = ": your token is not accepted, or may not read it. Log in anew" if get_token() else ". Log in"

@@ -121,7 +121,7 @@ class Repository:
             check(self.folder)
         except BrokenFiles as error:
             if error.path is None:
-                raise BrokenFiles(f"{self.source} is not whole: {error} Choose another.") from error
+                raise BrokenFiles(f"{self.source} is incomplete: {error} Choose another.") from error
             name, blob = f"{error.path.name} of {self.source}", error.path.resolve()
             why, then = "arrived damaged", "Pull again"
             if holds(blob, blob.name):
@@ -153,7 +153,7 @@ def _needed_files(source: Source, tree: Iterable[RepoFile]) -> tuple[HubFile, ..
     others = sorted(name for name in names if name.endswith(_OTHER_FORMATS))
     if not weights and (others or "config.json" not in names):
         if ADAPTER in names:
-            raise BadChoice(f"{source} is an adapter, no whole model. Choose a model with it merged in.")
+            raise BadChoice(f"{source} is an adapter, not a whole model. Choose a model with it merged in.")
         raise _no_weights(source, *others)
     if "config.json" not in names:
         raise BadChoice(f"{source} holds no config.json; mlx-lm cannot load it. Choose another.")

@@ -104,7 +104,7 @@ class Checkpoint:
         if type(layers) is int and layers > count:
             raise BrokenFiles(
                 f"config.json of {self.path} names {layers} layers, and its weights are {count} tensors. "
-                "Fetch it again."
+                "Download it again."
             )
         return names
 
@@ -114,7 +114,9 @@ class Checkpoint:
         ends = config.get("eos_token_id")
         given = ends if isinstance(ends, list) else [] if ends is None else [ends]
         if odd := [end for end in given if type(end) is not int]:
-            raise BrokenFiles(f"The end token in {self.path} is {odd[0]!r}, which is no id. Fetch it again.")
+            raise BrokenFiles(
+                f"The end token in {self.path} is {odd[0]!r}, which is not a token id. Download it again."
+            )
         try:
             return load_tokenizer(self.folder, settings(self.folder), eos_token_ids=ends)
         except Exception as error:

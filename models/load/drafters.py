@@ -66,7 +66,9 @@ def model_drafter(model: nn.Module, config: dict[str, Any]) -> ModelDrafter:
         return ModelDrafter(model, limit)
     mask = config["pard_token"]
     if type(mask) is not int:
-        raise BrokenFiles(f"The pard_token of the draft model is {mask!r}, no token. Fetch it again.")
+        raise BrokenFiles(
+            f"The pard_token of the draft model is {mask!r}, which is not a token. Download it again."
+        )
     return PardDrafter(model, mask, limit)
 
 

@@ -116,7 +116,9 @@ def unpack(path: Path, folder: Path) -> GgufFile:
                 f"The tokenizer of {path} cannot be written to {folder}: the disk is full. Make room there, "
                 "or set TMPDIR to another folder."
             ) from error
-        raise BrokenFiles(f"{path} cannot be read as GGUF ({reason_of(error)}). Fetch it again.") from error
+        raise BrokenFiles(
+            f"{path} cannot be read as GGUF ({reason_of(error)}). Download it again."
+        ) from error
     return file
 
 
@@ -170,7 +172,7 @@ def _config(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         )
     found = len({name.split(".")[1] for name in file.table if name.startswith("blk.")})
     if found != (named := get("{}.block_count")):  # mlx-lm would build as many as are named
-        raise BrokenFiles(f"{file.path} names {named!r} layers and has {found}. Fetch it again.")
+        raise BrokenFiles(f"{file.path} names {named!r} layers and has {found}. Download it again.")
     config = {
         "model_type": architecture.model_type,
         "hidden_size": hidden,

@@ -49,7 +49,7 @@ class GgufFile:
             self._content = mmap(file.fileno(), 0, access=ACCESS_READ)
         self.path, self.architecture, self._at = path, "", 0
         if self._take(4) != b"GGUF" or self._number("<I") not in (2, 3):
-            raise ValueError("it is no GGUF file of version 2 or 3")
+            raise ValueError("it is not a GGUF file of version 2 or 3")
         count, pairs = self._number("<Q"), self._number("<Q")
         self._values = {self._text(): self._value(self._number("<I")) for _ in range(pairs)}
         self.architecture = str(self.get("general.architecture"))
@@ -126,7 +126,7 @@ class GgufFile:
         """The next bytes."""
         self._at += count
         if self._at > len(self._content):
-            raise BrokenFiles(f"{self.path} cannot be read as GGUF (it ends too early). Fetch it again.")
+            raise BrokenFiles(f"{self.path} cannot be read as GGUF (it ends too early). Download it again.")
         return self._content[self._at - count : self._at]
 
     def _number(self, form: str) -> Any:

@@ -63,9 +63,9 @@ def load_head(
     try:
         head = make(config, weights, target)
     except KeyError as error:
-        raise BrokenFiles(f"The head in {folder} names no {error}. Train or fetch it again.") from error
+        raise BrokenFiles(f"The head in {folder} names no {error}. Train or download it again.") from error
     except (TypeError, ValueError) as error:
-        raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or fetch it again.") from error
+        raise BrokenFiles(f"The head in {folder} is damaged: {error}. Train or download it again.") from error
     # Of another type than the target's states, both would become float32 in every step.
     weights = _cast(weights, head.dtype)
     for path, layer in head.named_modules():
@@ -140,12 +140,12 @@ def take_tokens(weights: Weights, vocab: int, rows: int) -> tuple[int, ...]:
         return tuple(range(vocab))
     offsets = weights.pop("d2t")
     if offsets.ndim != 1 or not mx.issubdtype(offsets.dtype, mx.integer):
-        raise ValueError("its d2t is no list of whole numbers")
+        raise ValueError("its d2t is not a list of whole numbers")
     tokens: list[int] = (offsets + mx.arange(len(offsets))).tolist()  # type: ignore[assignment]
     if odd := [token for token in tokens if not 0 <= token < vocab]:
         raise ValueError(f"its d2t names token {odd[0]}, and the target has {vocab} tokens")
     if late := [b for a, b in pairwise(tokens) if b <= a]:
-        raise ValueError(f"its d2t names token {late[0]} after a later one")
+        raise ValueError(f"its d2t is not ascending at token {late[0]}")
     return tuple(tokens)
 
 

@@ -58,7 +58,7 @@ def join() -> Ranks | None:
 def check_same(ranks: Ranks, spec: PairSpec, paths: Sequence[Path]) -> None:
     """Raise MachineTrouble if a rank has other versions, models or flags than rank 0."""
     if spec.documents:
-        raise BadChoice("--documents works on one Mac only: each has files of its own. Leave it out.")
+        raise BadChoice("--documents works on one Mac only: each Mac has its own files. Leave it out.")
     versions = [version(package) for package in ("mlx-spec", "mlx", "mlx-lm")]
     folders = [*paths[1:], *(Path(source.repo) for source in spec.drafters)]
     folders += own_drafters(spec.target)[0].values()

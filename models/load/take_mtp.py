@@ -38,5 +38,5 @@ def take_mtp(folder: Path, target: Source, original: Source) -> None:
         why = "the disk is full" if is_full_disk(error) else reason_of(error)
         raise MachineTrouble(
             f"The layers taken from {original} cannot be written to {place}: {why}. Make room there, or set "
-            "MLX_SPEC_HOME to another folder, and pull again: what came is kept."
+            "MLX_SPEC_HOME to another folder, and pull again: the downloaded part is kept."
         ) from error

@@ -42,7 +42,7 @@ def settings(folder: Path) -> dict[str, Any]:
     given: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True, "model_max_length": None}
     own, older = (read_json(folder / name) or {} for name in ("tokenizer_config.json", "chat_template.json"))
     if not isinstance(own.get("chat_template"), str | list | dict | None):
-        raise ValueError(f"its chat template is {own['chat_template']!r}, which is no text")
+        raise ValueError(f"its chat template is {own['chat_template']!r}, which is not a text")
     if "chat_template" in older and not own.get("chat_template"):
         if not (folder / "chat_template.jinja").exists():
             given["chat_template"] = older["chat_template"]

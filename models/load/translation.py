@@ -178,7 +178,7 @@ def translation(target: Path, draft: Path, fitting: str | None) -> tuple[Transla
     better = f" The draft {fitting} reads text as the target does." if fitting else ""
     return found, (
         f"The draft has another tokenizer. Both know {found.known:.0%} of a usual text's tokens: {how}. "
-        f"Every draft waits for the text, and is right less often.{better}",
+        f"Every draft waits for the text, and fewer of its tokens are accepted.{better}",
     )
 
 

@@ -54,7 +54,7 @@ def _check_values(config: dict[str, Any], where: str) -> None:
     keys = ("quantization", "quantization_config", "text_config", "rope_scaling")
     for values, key in product((config, config.get("text_config") or {}), keys):
         if not isinstance(value := values.get(key), dict | None):
-            raise BadChoice(f"config.json of {where} has a {key} that is no object: {json.dumps(value)}.")
+            raise BadChoice(f"config.json of {where} has a {key} that is not an object: {json.dumps(value)}.")
     bits = (config.get("quantization") or {}).get("bits", 1)
     if type(bits) is not int or bits < 1:
         raise BadChoice(f"config.json of {where} names weights of {json.dumps(bits)} bits.")

@@ -49,7 +49,7 @@ def check_target(folder: Path, where: object) -> None:
     """Raise BadChoice for a drafter."""
     if (kind := folder_kind(folder)) != MODEL:
         raise BadChoice(
-            f"{where} holds a drafter ({kind}) and no model. Name the model that it was made for, and this "
+            f"{where} holds a drafter ({kind}), not a model. Name the model that it was made for, and this "
             "with --draft."
         )
 
@@ -65,7 +65,7 @@ def check_folder(folder: Path) -> int:
     if folder.is_file():
         with folder.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise _broken(folder, "is no GGUF file")
+                raise _broken(folder, "is not a GGUF file")
         return folder.stat().st_size
     _check_no_adapter(folder)
     config = read_json(folder / "config.json")
@@ -90,18 +90,18 @@ def check_drafter(folder: Path) -> str:
     _check_no_adapter(folder)
     config = {} if folder.is_file() else read_json(folder / "config.json")
     if config is None:
-        raise BadSource(f"{folder} holds no config.json; it is no drafter. {_DRAFTER_WANTED}")
+        raise BadSource(f"{folder} holds no config.json; it is not a drafter. {_DRAFTER_WANTED}")
     try:
         check_folder(folder)
     except BrokenFiles as error:
-        raise BrokenFiles(f"{error} Train or fetch it again.", error.path) from error
+        raise BrokenFiles(f"{error} Train or download it again.", error.path) from error
     return config_kind(config)
 
 
 def _check_no_adapter(folder: Path) -> None:
     if (folder / ADAPTER).exists() and not any(folder.glob(WEIGHTS[0])):
         raise BadChoice(
-            f"{folder} holds an adapter, no whole model. Merge it into its model, one of mlx-lm's with "
+            f"{folder} holds an adapter, not a whole model. Merge it into its model, one of mlx-lm's with "
             f"`mlx_lm.fuse --model MODEL --adapter-path {quote(str(folder))}`, and name the folder with both."
         )
 
@@ -135,7 +135,7 @@ def check_index(folder: Path, files: Set[str]) -> None:
     named = set(weight_map.values())
     if (missing := sorted(named - files)) and not _are_all(files):
         count = f"{len(missing)} of {len(named)} weight files"
-        raise BrokenFiles(f"{folder} is not whole: {count} missing, first {missing[0]}.")
+        raise BrokenFiles(f"{folder} is incomplete: {count} missing, first {missing[0]}.")
 
 
 def _are_all(files: Iterable[str]) -> bool:
@@ -244,12 +244,12 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
             if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
-                raise _broken(path, f"({size:,} bytes) is no safetensors file or is truncated")
+                raise _broken(path, f"({size:,} bytes) is not a safetensors file or is truncated")
             header = dict(parse_json(file.read(length)))
     except OSError as error:
         raise _broken(path, f"cannot be read ({error.strerror})") from error
     except (ValueError, TypeError) as error:
-        raise _broken(path, "is no safetensors file: its header cannot be read") from error
+        raise _broken(path, "is not a safetensors file: its header cannot be read") from error
     header.pop("__metadata__", None)
     return header, 8 + length, size
 

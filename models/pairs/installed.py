@@ -58,7 +58,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
         check_folder(folder)
     except ModelsError as error:
         if source.is_local and isinstance(error, BrokenFiles):
-            raise BrokenFiles(f"{error} Fetch it again.", error.path) from error
+            raise BrokenFiles(f"{error} Download it again.", error.path) from error
         if source.is_local:
             raise
         # Refused by name: another pull would bring the same.
@@ -66,7 +66,9 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
             check_settings(config, str(source), TOKENIZER_FILES)
         come = any(file for name in WEIGHTS for file in folder.glob(name))
         why = error if come else "its weights are missing."  # a pull was stopped, or still runs
-        raise NotInstalled(f"{source} is not whole here: {why} Fix it with: {pull_command(spec)}") from error
+        raise NotInstalled(
+            f"{source} is incomplete here:  {why} Fix it with: {pull_command(spec)}"
+        ) from error
     return folder
 
 

@@ -24,8 +24,8 @@ from models.speed.roofline import Model, expect, format_bits, model_of, pass_sec
 
 NO_CHIP = "not predicted: no chip is named, and this machine is no Mac that we know"
 _NO_SHAPES = "not predicted: we do not know the models' layers or format"
-_UNPUBLISHED = "not predicted: no acceptance of it is known to be published"
-_NO_RATES = "not predicted: its training measured no acceptance, or it is of another kind than EAGLE-3"
+_UNPUBLISHED = "not predicted: we know no published acceptance rate of it"
+_NO_RATES = "not predicted: its training measured no acceptance rate, or it is of another kind than EAGLE-3"
 _ORIGINAL = "; only this layer is kept of the files that are downloaded, whose size is not known"
 
 
@@ -156,7 +156,7 @@ def _acceptances(drafter: Published) -> str:
 
 def _why_none(drafter: Published, target: Model | None) -> str:
     if not drafter.rounds and weight_bytes(drafter) is None:
-        return "not predicted: neither its size nor an acceptance of it is known to be published"
+        return "not predicted: we know no published size or acceptance rate of it"
     if not drafter.rounds:
         return _UNPUBLISHED
     if target is None:

@@ -48,7 +48,7 @@ def draft_model(shop: Workshop, request: TrainRequest) -> Work:
         args = small_args(shop.config, vocab, request.layers, request.width)
     except KeyError as error:
         raise BadChoice(
-            f"The target's config.json names no {error}, after which a draft model is shaped. Begin from a "
+            f"The target's config.json names no {error}, which a new draft model needs. Begin from a "
             "smaller model: --from."
         ) from error
 

@@ -172,7 +172,7 @@ def eagle_shape(config: Mapping[str, Any], target: Any, tokens: Sequence[int]) -
         args = args_like(config, 1, vocabulary(target))
     except KeyError as error:
         raise BadChoice(
-            f"The target's config.json names no {error}, after which an eagle head is shaped. Medusa heads "
+            f"The target's config.json names no {error}, which an eagle head needs. Medusa heads "
             "need less: --kind medusa."
         ) from error
     return EagleShape(args, args.hidden_size, eagle_taps(target), tuple(tokens))

@@ -65,7 +65,7 @@ class LayerSearch(Work):
         if self._best is NONE:
             return "Nothing is kept: no set of layers was tried yet."
         if self._best.gain <= 1:
-            return f"Nothing is kept, because no set of layers gains so far: {_worth(self._best)}"
+            return f"Nothing is kept: no set of layers is faster than plain decoding. {_worth(self._best)}"
         if folder.exists():
             return f"{self._so_far()} It is not kept: what an earlier search found stays in {folder}."
         self._save({})
@@ -85,7 +85,7 @@ class LayerSearch(Work):
 
     def _so_far(self) -> str:
         if self._best.gain <= 1:
-            return "No set of layers that gains was found yet."
+            return "No set of layers is faster than plain decoding yet."
         return f"The best set: {_worth(self._best)}"
 
     def _texts(self, report: Report) -> Iterator[Text]:

@@ -144,4 +144,4 @@ def test_an_answer_with_a_malformed_address_of_the_hub_is_refused_in_words() -> 
     process = start("generate", "--prompt", "hi", env=os.environ | {"HF_ENDPOINT": "https://[::1"})
     out, told = process.communicate(timeout=60)
     assert (process.returncode, out) == (3, b"")
-    assert told.decode().strip().startswith("HF_ENDPOINT is 'https://[::1', which is no web address.")
+    assert told.decode().strip().startswith("HF_ENDPOINT is 'https://[::1', which is not a web address.")

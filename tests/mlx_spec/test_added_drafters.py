@@ -180,7 +180,7 @@ def test_candidates_that_are_none_are_refused_in_a_sentence(found):
     drafter, ids = Given(Draft.none), prompt(9, 1)
     drafter.candidates = lambda length: found
     engine = Engine(one_layer(0), [drafter], context_limit=400)
-    with pytest.raises(SpecError, match="The drafter given is wrong: .* is no list of `Candidate`"):
+    with pytest.raises(SpecError, match="The drafter given is wrong: .* is not a list of `Candidate`"):
         text(engine, ids, max_tokens=12)
     assert text(engine, ids, max_tokens=12, drafter="none") == reference(engine.target.model, ids, 12)
 

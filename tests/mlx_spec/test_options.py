@@ -114,7 +114,7 @@ def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence_and_integers_of_nump
         "Token ids are given as a list, and the prompt is 3. Give what the tokenizer returns.",
         "context_limit is None; it must be a whole number, at least 1.",
         "kv_bits is '4'; it must be a whole number, at least 0.",
-        "'lookup' is no drafter. Give instances of classes that subclass Drafter.",
+        "'lookup' is not a drafter. Give instances of classes that subclass Drafter.",
         "The target is 'builtin'; it must be a model that mlx-lm loaded.",
         "most is 0; it must be a whole number, at least 1.",
         "The options are {'max_tokens': 5}; they must be mlx_spec.Options(...).",

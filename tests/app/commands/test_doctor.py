@@ -54,7 +54,7 @@ def test_a_malformed_address_of_the_hub_is_named(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     hub = found()["Hub"]
-    assert hub["value"] == f"HF_ENDPOINT is '{address}', which is no web address"
+    assert hub["value"] == f"HF_ENDPOINT is '{address}', which is not a web address"
     assert "Unset HF_ENDPOINT" in hub["fix"]
 
 

@@ -29,8 +29,7 @@ def test_the_best_comes_first_with_its_reason_and_the_command_that_brings_it(run
     command = "mlx-spec pull --target mlx-community/Qwen3.8-27B-4bit --draft incoai/Qwen3.8-27B-DFlash2"
     assert lines[first + 2] == f"   {command}"
     assert (
-        lines[first + 4]
-        == "   not predicted: no acceptance of it is known to be published; licence not known"
+        lines[first + 4] == "   not predicted: we know no published acceptance rate of it; licence not known"
     )
     assert lines[-1].startswith("? Not verified")
     assert not any(line.startswith("  drafted") for line in lines), "the pair has no draft model to predict"

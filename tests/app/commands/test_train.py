@@ -154,7 +154,7 @@ def test_a_dry_run_counts_nothing_that_an_earlier_run_did(
     [
         ("nowhere/at-all", "is not on this machine"),
         ("nobody", "nobody"),
-        ("{head}", "holds a drafter (eagle) and no model"),
+        ("{head}", "holds a drafter (eagle), not a model"),
         ("{target} --kind oracle", "--kind is oracle; it must be one of: eagle, medusa"),
         ("{target} --bits 5", "--bits is 5"),
         ("{target} --kind medusa --from {head}", "a drafter of the kind eagle, and --kind is medusa"),
@@ -171,7 +171,7 @@ def test_a_dry_run_counts_nothing_that_an_earlier_run_did(
         ("{target} --kind model --from {target}", "is no smaller than the target"),
         ("{target} --kind model --from nowhere/at-all", "is not on this machine"),
         ("{target} --kind model --from {odd}", "read text differently"),
-        ("{target} --kind model --from {head}", "holds a drafter (eagle) and no model"),
+        ("{target} --kind model --from {head}", "holds a drafter (eagle), not a model"),
         ("{target} --kind model --width 17", "--width is 17; the target's heads are 16 wide"),
         ("{target} --kind model --width 64", "--width is 64"),
         ("{target} --kind model --layers 2", "--layers is 2; the target has 2"),

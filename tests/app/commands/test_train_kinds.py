@@ -173,8 +173,8 @@ def test_a_target_that_does_not_fit_is_refused(
 ) -> None:
     monkeypatch.setattr("models.training.draft_model.vocabulary", fails)
     err = run("train", tiny_pair.target, "--kind", "model", code=2).err
-    assert "names no 'n_embd', after which a draft model is shaped" in err
-    with pytest.raises(BadChoice, match="names no 'hidden_size', after which an eagle head is shaped"):
+    assert "names no 'n_embd', which a new draft model needs" in err
+    with pytest.raises(BadChoice, match="names no 'hidden_size', which an eagle head needs"):
         KINDS["eagle"](Model(ModelArgs.from_dict(model_config())), {})
 
 

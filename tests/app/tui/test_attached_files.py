@@ -197,7 +197,7 @@ async def test_detaching_tells_how_many_files_were_left_out_or_that_there_was_no
     async with open_chat() as chat:
         await chat.noticed("No file is attached. /attach FILE attaches one.", by="/detach")
         await chat.type("/attach notes.md")
-        await chat.noticed("1 attached file left out.", by="/detach")
+        await chat.noticed("1 attached file removed.", by="/detach")
 
 
 async def test_a_copied_prompt_has_its_pasted_text_and_no_file_which_is_said(

@@ -85,7 +85,9 @@ def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
         for body in bodies:
             (folder / name).resolve().write_bytes(body)
             assert not installed(SPEC)
-            with pytest.raises(NotInstalled, match=rf"org/target is not whole here: {name} .* Fix it with: "):
+            with pytest.raises(
+                NotInstalled, match=rf"org/target is incomplete here:  {name} .* Fix it with: "
+            ):
                 installed_folder(SPEC.target, SPEC)
         (folder / name).resolve().write_bytes(before[name])
     for name, bodies in damaged.items():

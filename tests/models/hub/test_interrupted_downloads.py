@@ -38,7 +38,7 @@ def part_of(hub: HubServer, repo: str) -> Path:
 
 
 def test_a_pair_is_not_called_pulled_if_one_model_was_removed_while_the_other_came(hub: HubServer) -> None:
-    with pytest.raises(MachineTrouble, match="Files of tiny were removed while the rest came. Pull again"):
+    with pytest.raises(MachineTrouble, match="Files of tiny were removed during the download. Pull again"):
         for progress in pull(SPEC):
             if progress.phase == "done":
                 shutil.rmtree(repository_folder("org/draft"))
@@ -49,7 +49,7 @@ def test_a_model_that_is_removed_before_the_pair_is_checked_is_named(hub: HubSer
     last(PairSpec("tiny", SPEC.target, None))
     hub.silent = "tokenizer.json"
 
-    with pytest.raises(MachineTrouble, match="^org/target was removed while the rest came. Pull again"):
+    with pytest.raises(MachineTrouble, match="^org/target was removed during the download. Pull again"):
         for progress in pull(SPEC):
             if progress.phase == "tokenizers" and hub.silent:
                 shutil.rmtree(repository_folder("org/target"))
@@ -67,7 +67,7 @@ def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Pa
 
     assert not installed(SPEC) and not is_installed(SPEC.sources[1])
     pull_again = "its weights are missing. Fix it with: mlx-spec pull --target org/target --draft org/draft"
-    with pytest.raises(NotInstalled, match=f"^org/draft is not whole here: {pull_again}"):
+    with pytest.raises(NotInstalled, match=f"^org/draft is incomplete here:  {pull_again}"):
         installed_folder(SPEC.sources[1], SPEC)
 
     (part,) = (*partial_files("org/target"), *partial_files("org/draft"))
@@ -116,7 +116,7 @@ def test_a_cancelled_pull_installs_nothing_and_the_next_one_goes_on_where_it_end
     hub.stall_after["model.safetensors"] = 5_000_000
     begun: list[int] = []
 
-    with pytest.raises(PullCancelled, match="What came is kept: pull again to go on"):
+    with pytest.raises(PullCancelled, match="The downloaded part is kept: pull again to resume"):
         for progress in pull(SPEC, cancelled=lambda: begun[-1:] > [3_000_000] and draft.exists()):
             assert progress.fraction < 1
             begun.append(progress.transferred_bytes)

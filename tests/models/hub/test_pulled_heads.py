@@ -160,7 +160,7 @@ def test_a_draft_model_without_weights_is_refused(hub: HubServer, home: Path) ->
 
 
 def test_a_head_is_no_target(hub: HubServer, head: Path) -> None:
-    with pytest.raises(BadChoice, match=r"^org/head holds a drafter \(eagle\) and no model"):
+    with pytest.raises(BadChoice, match=r"^org/head holds a drafter \(eagle\), not a model"):
         last(PairSpec("head", Source("org/head"), None))
-    with pytest.raises(BadChoice, match=r"holds a drafter \(eagle\) and no model.*with --draft\."):
+    with pytest.raises(BadChoice, match=r"holds a drafter \(eagle\), not a model.*with --draft\."):
         load(PairSpec("head", Source(str(head)), None))

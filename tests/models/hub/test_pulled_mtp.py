@@ -159,7 +159,7 @@ def test_what_came_of_a_cut_download_is_kept_and_a_damaged_file_is_named(hub: Hu
     assert [n for n in hub.downloads() if "of-00003" in n] == [THIRD]
     remove(SPEC)
     del hub.models["org/original"].files[THIRD]
-    with pytest.raises(BrokenFiles, match=f"org/original is not whole: .* lacks {THIRD}, .* Choose another"):
+    with pytest.raises(BrokenFiles, match=f"org/original is incomplete: .* lacks {THIRD}, .* Choose another"):
         last(SPEC)
 
 

@@ -181,7 +181,7 @@ def test_a_full_disk_is_foretold(hub: HubServer, home: Path, monkeypatch: pytest
         (PermissionError(13, "Permission denied", "/x"),
          r"^/x cannot be read or written \(Permission denied\)"),
         (ProxyError("407 Proxy Authentication Required"), "^The proxy to .* refuses: 407 Proxy Auth"),
-        (ReadTimeout("slow"), "did not answer in time. Pull again: what came is kept"),
+        (ReadTimeout("slow"), "did not answer in time. Pull again: the downloaded part is kept"),
         (ArithmeticError("odd"), "^Downloading org/target failed: ArithmeticError: odd"),
     ],
 )  # fmt: skip
@@ -220,7 +220,7 @@ def test_an_endpoint_that_is_no_web_address_is_refused(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
 
-    with pytest.raises(MachineTrouble, match="HF_ENDPOINT is '.*', which is no web address. Unset it"):
+    with pytest.raises(MachineTrouble, match="HF_ENDPOINT is '.*', which is not a web address. Unset it"):
         last()
 
 
@@ -232,7 +232,7 @@ def test_a_time_limit_that_the_hubs_library_cannot_read_is_named(
     monkeypatch.setenv(name, seconds)
 
     with pytest.raises(
-        MachineTrouble, match=f"{name} is '{seconds}', which is no whole number of seconds. Unset"
+        MachineTrouble, match=f"{name} is '{seconds}', which is not a whole number of seconds. Unset"
     ):
         last()
 

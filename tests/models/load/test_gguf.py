@@ -174,7 +174,7 @@ def test_what_is_not_read_is_refused_by_name(given, refusal, tmp_path):
 def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
     file = tmp_path / "model.gguf"
     write_gguf(file, "llama", Kind.F16)
-    whole, cut = file.read_bytes(), "cannot be read as GGUF|is no GGUF file"
+    whole, cut = file.read_bytes(), "cannot be read as GGUF|is not a GGUF file"
     nameless = whole.replace(b"general.architecture", b"general.architectur3")
     headless = whole.replace(b"head_count\4\0\0\0\2", b"head_count\4\0\0\0\0")
     layers = whole.replace(b"block_count\4\0\0\0\2\0\0\0", b"block_count\4\0\0\0\3\0\0\0")
@@ -186,7 +186,7 @@ def test_a_file_that_is_cut_or_has_damaged_metadata_is_refused(tmp_path):
         (nameless, "has no general.architecture in its metadata"),
         (headless, "cannot be read as GGUF"),
         (narrow, "do not belong to its metadata: Expected shape"),
-        (layers, "names 3 layers and has 2. Fetch it again"),
+        (layers, "names 3 layers and has 2. Download it again"),
         (merges, "cannot be read as GGUF .Error while initializing BPE: Token .* out of vocabulary"),
     ):
         file.write_bytes(content)

@@ -136,7 +136,7 @@ def test_an_end_of_text_that_is_no_id_is_shown_as_it_is(
     pair: tuple[Path, Path], end: Any, shown: str
 ) -> None:
     edit(pair[0] / "generation_config.json", eos_token_id=end)
-    with pytest.raises(BrokenFiles, match=f"The end token in .*target is {shown}, which is no id"):
+    with pytest.raises(BrokenFiles, match=f"The end token in .*target is {shown}, which is not a token id"):
         load(spec_of(*pair))
 
 

@@ -69,20 +69,20 @@ CASES: list[tuple[str, Damage, type[ModelsError], str]] = [
             "head",
             tensors(lambda t, more=more: t.update(d2t=mx.where(mx.arange(128) == 4, more, 0))),
             BrokenFiles,
-            "d2t names token 5 after a later one",
+            "d2t is not ascending at token 5",
         )
         for more in (1, 7)
     ),
     ("head", tensors(lambda t: t.update(d2t=t["d2t"].astype(mx.float32) + 0.5)), BrokenFiles, "d2t"),
     ("head", tensors(lambda t: t.update(d2t=t["d2t"][:9])), BrokenFiles, "lm_head"),
-    ("head", config(hidden_size=None), BrokenFiles, "its hidden_size is None. Train or fetch it again"),
+    ("head", config(hidden_size=None), BrokenFiles, "its hidden_size is None. Train or download it again"),
     ("head", config(hidden_size="wide"), BrokenFiles, "its hidden_size is 'wide'"),
     ("head", config(num_attention_heads=0), BrokenFiles, "its num_attention_heads is 0"),
     ("head", config(eagle_config=3), BrokenFiles, "is damaged: "),
     ("head", config(eagle_config={TAPS: ["low"]}), BrokenFiles, "layer_ids are ['low']"),
     ("head", config(eagle_config={TAPS: [0]}), BrokenFiles, "fc.weight"),
     ("head", config(eagle_config={TAPS: [0, 2]}), BadChoice, "reads layer 2, and the target has 2 layers"),
-    ("head", config(quantization=8), BadChoice, "quantization that is no object: 8"),
+    ("head", config(quantization=8), BadChoice, "quantization that is not an object: 8"),
     ("head", config(rope_theta="10000"), BrokenFiles, "its rope_theta is '10000'"),
     ("head", config(rope_scaling={"rope_type": "odd"}), BrokenFiles, "odd"),
     ("few", config(layers=[0, 7]), BadChoice, "A drafter keeps layers [0, 7] of a target that has 2"),
@@ -114,7 +114,7 @@ def test_a_broken_drafter_is_refused_by_its_folder_with_what_is_wrong(
 @pytest.mark.parametrize("which", ["target", "draft"])
 def test_a_truncated_folder_of_a_persons_own_is_to_be_fetched_again(folders: Path, which: str) -> None:
     cut(folders / which)
-    with pytest.raises(BrokenFiles, match=r"is damaged: it has .* bytes, .*\. Fetch it again\.$"):
+    with pytest.raises(BrokenFiles, match=r"is damaged: it has .* bytes, .*\. Download it again\.$"):
         load(resolve(target=str(folders / "target"), draft=str(folders / "draft")))
 
 

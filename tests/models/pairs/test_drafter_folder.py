@@ -65,7 +65,7 @@ def test_an_ordinary_model_is_a_draft_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (None, "holds no config.json; it is no drafter. Name a folder that `mlx-spec train` made"),
+        (None, "holds no config.json; it is not a drafter. Name a folder that `mlx-spec train` made"),
         ({}, "tells no kind of drafter"),
         ({"architectures": 3, "model_type": "qwen3", "dflash_config": {}}, "tells no kind of drafter"),
         ({"architectures": "LlamaForCausalLMEagle3"}, "tells no kind of drafter"),
@@ -104,7 +104,7 @@ def test_a_gguf_file_is_a_draft_model_and_another_file_is_refused(tmp_path: Path
     file.write_bytes(b"GGUF")
     assert resolve(target=str(target), drafters=[str(file)]).draft == Source(str(file))
     file.write_bytes(b"text")
-    with pytest.raises(BrokenFiles, match="draft.gguf in .* is no GGUF file"):
+    with pytest.raises(BrokenFiles, match="draft.gguf in .* is not a GGUF file"):
         check_drafter(file)
 
 

@@ -62,7 +62,9 @@ def test_those_with_a_gain_come_first_then_those_without_a_prediction_then_those
     gains = [drafter.gain for drafter in ranked if drafter.gain is not None]
     assert gains == sorted(gains, reverse=True) and len(gains) >= 4
     assert [drafter.kind for drafter in ranked[len(gains) :]] == ["peagle", "pard"]
-    assert ranked[-1].kind == "pard" and ranked[-1].why.startswith("not predicted: no acceptance")
+    assert ranked[-1].kind == "pard" and ranked[-1].why.startswith(
+        "not predicted: we know no published acceptance"
+    )
     for drafter in ranked[: len(gains)]:
         assert drafter.range and drafter.speed and drafter.range[0] < drafter.speed < drafter.range[1]
     nothing = fitting_drafters(find("qwen3-8b"), find_chip("M1"))
@@ -78,7 +80,7 @@ def test_a_mixture_has_its_head_predicted_whole_and_what_nobody_published_says_s
     layer = 2880 * (2 * 64 * 80 + 64 * 64 + 3 * 2880)
     rows = (3 * 2880 + 64_000 + 201_088) * 2880
     assert head.bytes == 2 * (layer + rows)
-    assert block.bytes is None and "neither its size nor an acceptance of it" in block.why
+    assert block.bytes is None and "we know no published size or acceptance rate" in block.why
 
 
 def pulled_block(repo: str, config: str = '{"architectures": ["DFlashDraftModel"]}') -> None:
@@ -107,7 +109,7 @@ def test_a_head_in_the_place_of_a_draft_model_is_listed_once_by_its_kind_and_pre
         assert block.kind == "dflash" and block.here and (block.gain is not None) == (repo == published)
         expected = expect(pair, chip)
         assert expected and expected.length is None and expected.drafted == expected.plain
-    assert block.why.startswith("not predicted: no acceptance of it is known")
+    assert block.why.startswith("not predicted: we know no published acceptance")
 
 
 def test_a_pard_model_drafts_in_one_pass_and_is_not_predicted_as_one_that_takes_a_pass_per_token() -> None:
@@ -115,7 +117,7 @@ def test_a_pard_model_drafts_in_one_pass_and_is_not_predicted_as_one_that_takes_
     pulled_block(repo, '{"model_type": "qwen3", "pard_token": 5}')
     pair = replace(find("qwen3-8b"), name="mine", draft=Source(repo), own=True)
     (pard,) = (each for each in fitting_drafters(pair, chip) if each.source == repo)
-    assert pard.kind == "pard" and pard.gain is None and "no acceptance of it is known" in pard.why
+    assert pard.kind == "pard" and pard.gain is None and "we know no published acceptance" in pard.why
     expected = expect(pair, chip)
     assert expected and expected.length is None
 
