@@ -104,7 +104,7 @@ def _are_whole(x: object, sequences: int | None = None) -> bool:
 
 
 def _kind(x: object) -> str:
-    """Of an array its numbers and shape, of anything else its class."""
+    """An array's dtype and shape; the class of anything else."""
     return f"{x.dtype} {list(x.shape)}" if isinstance(x, mx.array) else f"a {type(x).__name__}"
 
 
@@ -213,7 +213,7 @@ def best(scores: Float[mx.array, "rows vocab"], count: int) -> Int[mx.array, "ro
 def last_of_each(keys: Int[mx.array, " n"]) -> Int[mx.array, " n"]:
     """For each key the place of its last occurrence.
 
-    To write by keys that occur twice: on a GPU either value may remain, and of a row a part of each.
+    For writes by keys that occur twice: on a GPU either value may remain, or a row that mixes both.
     """
     places = mx.arange(keys.shape[0])
     return mx.where(keys[:, None] == keys, places, -1).max(axis=1)

@@ -26,7 +26,7 @@ def rearrange(target: Model, drafters: Sequence[Drafter], order: Sequence[int]) 
 
 
 def drop(target: Model, drafters: Sequence[Drafter]) -> None:
-    """Hold nothing: no array that MLX failed to compute, and may take for computed the next time."""
+    """Drop all arrays: MLX may take one that it failed to compute for computed the next time."""
     for model in models_of(target, drafters):
         model.drop()
     for drafter in drafters:

@@ -204,7 +204,7 @@ class Calibration:
     def _time_reading(self, drafter: Drafter) -> None:
         """Time how long it reads a text, and rounds with one and with `LONG` drafted tokens: on a slow
         machine no other of its rounds are timed. The shortest of three readings counts: kernels are built in
-        the first, and other programs delay some. Those times would keep it from drafting ever after."""
+        the first, other programs delay some, and after too long a time it would never draft."""
         options = Options(drafter=drafter.name, draft_length=1, max_tokens=10)
         for _ in range(3):
             try:
@@ -221,7 +221,7 @@ class Calibration:
         return [Kind(drafter.name, k, self.near) for k in (1, LONG) if self._fits(k, self.near)]
 
     def _timed(self, kind: Kind, warm: bool) -> list[float]:
-        """Seconds of a few rounds, without the first ever of a kind: it builds a graph, or kernels."""
+        """Seconds of a few rounds. The first ever of a kind is left out: it builds a graph, or kernels."""
         left_out = not (warm or self.engine.target.compiles)  # compiled, that round is not steady anyway
         tokens = (kind.k + 1) * (TIMED_ROUNDS + left_out + 3)
         options = Options(drafter=kind.drafter.partition(TREES)[0], max_tokens=tokens)
@@ -243,7 +243,7 @@ class Calibration:
             self.engine.forget()
 
     def _text(self, length: int, unread: DrafterName = "") -> list[int]:
-        """A made-up text that the models take as read, but those of the drafter `unread`."""
+        """A made-up text that all models take as read, except those of the drafter `unread`."""
         text = [1] * length
         self.engine.pretend_cached(text, unread)
         return text

@@ -55,7 +55,7 @@ def rows_of(costs_as: str, k: int) -> int:
 
 
 def by_kind(own: Sequence[Candidate | None]) -> list[Candidate]:
-    """From each text's own candidate, by place: one of each kind, for texts whose own is no less likely."""
+    """One candidate of each kind among the texts' own, by place; for texts whose own is as likely or more."""
     kinds = list({candidate.kind: candidate for candidate in own if candidate}.values())
     if len(own) == 1:
         return kinds

@@ -158,7 +158,7 @@ class Rows:
         return any(not text.begun for text in self._live())
 
     def _is_awaited(self) -> bool:
-        """Whether somebody waits for the next round. If not, it is due when it is one of all texts."""
+        """Whether somebody waits for the next round. If not, it is due once all texts take part."""
         return any(text.begun and text.streamed for text in self._live())
 
     def _regroup(self) -> Read:

@@ -44,7 +44,7 @@ class Stats:
 
 @runtime_checkable
 class Judged(Protocol):
-    """What came of a round's draft."""
+    """How a round's draft was judged."""
 
     @property
     def draft_length(self) -> int: ...

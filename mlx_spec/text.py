@@ -50,7 +50,7 @@ class Text:
         self.prompt_length = len(self.tokens)
 
     def stats(self, rounds: Sequence[Round]) -> Stats:
-        """Its statistics, by the rounds that its reader took."""
+        """The statistics of the text, from the rounds that its reader took."""
         return summarise(
             rounds,
             prompt_tokens=self.prompt_length,

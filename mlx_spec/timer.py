@@ -31,7 +31,7 @@ class Timer:
         return self._laps + pending >= self._next
 
     def draft_seconds(self, draft: mx.array, start: float) -> float:
-        """Wait for the draft of a round, behind none in flight: seconds since `start`."""
+        """Wait for the draft of a round, with no other in flight; returns seconds since `start`."""
         mx.eval(draft)
         self._next = self._laps + TIMED_EVERY
         return time.perf_counter() - start

@@ -92,11 +92,11 @@ class Drafter(ABC):
         return None
 
     def forget(self) -> None:
-        """Know nothing of the texts before, as after loading; texts that are cached are not read again."""
+        """Forget what earlier texts taught it, as after loading; cached texts are not read again."""
         return None
 
     def drop(self) -> None:
-        """Forget, and hold nothing of a text: the target reads it again for this drafter."""
+        """`forget`, and free all state: the next text is read from its first token for this drafter."""
         self.forget()
 
     def reusable(self, tokens: Sequence[int], place: int) -> int:
@@ -117,7 +117,7 @@ class Drafter(ABC):
     def draft(self, context: Context, depth: int, verifier: BatchVerifier) -> Draft:
         """Propose at most `depth` tokens after one another for each text.
 
-        At depth 0, asked only if its candidate has `shadows`: a shadow draft of the latest tokens.
+        Depth 0, only given if its candidate has `shadows`, asks for a shadow draft of the latest tokens.
         """
 
     def observe(self, p: Pass, output: Output, verdict: Verdict | None) -> None:
@@ -134,7 +134,7 @@ class Drafter(ABC):
 
 
 def check_drafters(drafters: Sequence[Drafter]) -> None:
-    """Raise SpecError if one is no drafter, or `Options.drafter` could not name it, or would name two."""
+    """Raise SpecError if one is not a drafter, or `Options.drafter` could not name it, or would name two."""
     for drafter in drafters:
         if not isinstance(drafter, Drafter):
             raise SpecError(

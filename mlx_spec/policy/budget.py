@@ -1,8 +1,8 @@
 """A budget for the time that drafting may lose, so that it is never slower than plain decoding.
 
 It is counted in plain rounds. It grows by a share of the decoding time and by what drafts saved; rejected
-drafts, probes and shadow drafts are charged as timed. Nothing is begun whose expected loss is covered neither
-by it nor by what the round itself adds.
+drafts, probes and shadow drafts are charged as timed. They begin only if their expected loss is covered by
+the budget, or by what the round itself adds.
 
 Each text of a batch has an account, since a draft that gains for most may lose for one (`for_all`).
 """
@@ -29,7 +29,7 @@ def start(texts: int) -> float:
 def for_all(each: np.ndarray, fixed: float) -> np.ndarray:
     """[...], time until all texts of a batch are done, from [texts, ...], the time that each would need.
 
-    Rounds take `fixed` of their time however few texts are left, so that much is waited for the slowest.
+    A share `fixed` of a round's time is the same however few texts are left: in it all wait for the slowest.
     """
     if len(each) == 1:
         return each[0]
@@ -80,5 +80,5 @@ class Budget:
 
 
 def _kept(rounds: float) -> float:
-    """A debt beyond what an answer may lose is not the drafts': the program was stopped, or the machine."""
+    """A debt has a limit: a larger one is not from drafts, but from a program or machine that was stopped."""
     return max(-START, min(rounds, RESERVE))

@@ -259,7 +259,7 @@ def _values(cost: RoundCost, factor: float) -> CostValues:
 
 
 def fixed_share(one: Costs, all_of: Costs, texts: int) -> float:
-    """The share of a plain round of `texts` texts that one text takes as well, if time grows linearly."""
+    """The share of a plain round of `texts` texts that does not grow with their number, if the rest does."""
     if one.plain is None or all_of.plain is None:
         return 1.0
     return min(1.0, max(0.0, (texts * one.of(PLAIN, 0) / all_of.of(PLAIN, 0) - 1) / (texts - 1)))

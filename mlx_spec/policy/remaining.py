@@ -13,7 +13,7 @@ ANSWERS = 16
 
 
 class Remaining:
-    """Expects as many tokens to come as were written, and as the longer ones of the last answers had left.
+    """Expects the mean of the tokens written so far and of what each longer one of the last answers had left.
 
     Args:
         lengths: tokens of the last answers.

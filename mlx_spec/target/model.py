@@ -136,7 +136,7 @@ class Model(ReadTexts):
         return self.decode(p) if self._history is None else self._recorded(p.ids)
 
     def commit(self, p: Pass, verdict: Verdict) -> None:
-        """Move the accepted rows of a tree together. Those of a chain are; states are rewound later."""
+        """Move a tree's accepted rows together. Those of a chain already are; states are rewound later."""
         if p.tree is not None:
             for buffer in self.buffers:
                 buffer.move(p.start.value, verdict.path)

@@ -51,7 +51,7 @@ class ReadTexts:
             self.read_to(read, len(read), sequence)
 
     def rearrange(self, order: Sequence[int]) -> None:
-        """Sequence i is now what sequence `order[i]` was; one that there was not has no rows."""
+        """Sequence i becomes what sequence `order[i]` was; one that did not exist has no rows."""
         known = range(len(self.seen))
         self.texts = [self.texts[i] if i in known else () for i in order]
         self.seen = [self.seen[i] if i in known else 0 for i in order]

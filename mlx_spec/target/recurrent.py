@@ -155,7 +155,7 @@ class StateHistory:
         self.restart(0, self._fresh)
 
     def mark(self) -> None:
-        """Keep this place for later turns."""
+        """Keep this place for later prompts."""
         self._marks[_host_value(self.now.at)] = self.now.after(0)
         for oldest in list(self._marks)[:-MARKS]:
             del self._marks[oldest]

@@ -1,6 +1,6 @@
 """Texts written by the target: a user's question, from the start of a user's turn alone, and then the answer
-(Magpie, Xu et al. 2024, arXiv 2406.08464). Some questions include a given text, a person's or its own: users
-paste long texts, and the model's own questions are short."""
+(Magpie, Xu et al. 2024, arXiv 2406.08464). Some questions include a text, given or written by the target:
+users paste long texts, and the model's own questions are short."""
 
 import random
 from collections import deque

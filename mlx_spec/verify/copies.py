@@ -1,9 +1,9 @@
 """A head's guesses mixed with copies: what followed the latest earlier occurrence of the text's end.
 
-A head is small and sees its target's states through one layer: what the text says again it hardly finds, and
-a search in the text does. As in a continuous cache (Grave et al. 2017, arXiv 1612.04426) and in a mixture
-with a pointer (Merity et al. 2017, arXiv 1609.07843), a copy adds to the probability of its token: as much as
-such copies are usually right, so it is drafted where the head is less sure than that.
+A head is small and sees its target's states through one layer: it rarely finds what the text repeats, and a
+search in the text does. As in a continuous cache (Grave et al. 2017, arXiv 1612.04426) and in a mixture
+with a pointer (Merity et al. 2017, arXiv 1609.07843), a copy adds to the probability of its token, by how
+often such copies are right: so it is drafted where the head is less sure than that.
 """
 
 import mlx.core as mx

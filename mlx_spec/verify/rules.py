@@ -108,7 +108,7 @@ def walk(
 
 
 def proper(draft: Int[mx.array, " k"], q: Float[mx.array, "k vocab"]) -> Float[mx.array, "k vocab"]:
-    """q, with a point mass at the drafted token in place of each row that it cannot have been drawn from.
+    """q, where each row that the drafted token cannot have been drawn from is a point mass at the token.
 
     Such a row is NaN, infinite, negative, does not sum to 1 or is 0 at the token. A point mass is right
     however the token was chosen: the drafter's randomness can be drawn before the round, and given that, the
