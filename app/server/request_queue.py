@@ -95,11 +95,14 @@ class RequestQueue:
         self.running: set[QueuedRequest] = set()
         self._watcher = watcher
         self._at_once = at_once
+        self._ending = False
 
     def join(self, requests: Sequence[Answer]) -> list[QueuedRequest]:
-        """Append all requests to the queue; Problem if it has no room for them. Token counts take room too:
-        the engine reads one text at a time.
+        """Append all requests to the queue; Problem if it ends, or has no room for them. Token counts
+        take room too: the engine reads one text at a time.
         """
+        if self._ending:  # a body may be complete only now
+            raise Problem(503, ENDING)
         present = len(self.waiting) + len(self.running)
         if present + len(requests) > MOST_WAITING + self._at_once:
             message = f"{present} requests wait or are being answered. Ask again later."
@@ -118,7 +121,10 @@ class RequestQueue:
             self.link.cancel(asked.id)
 
     def end(self, seconds: float) -> None:
-        """Cancel all. Those that the engine has not ended after `seconds` fail: it may be loading a pair."""
+        """Cancel all, and take no more. Those that the engine has not ended after `seconds` fail: it may be
+        loading a pair.
+        """
+        self._ending = True
         for asked in (*self.waiting, *self.running):
             self.leave(asked)
         asyncio.get_running_loop().call_later(seconds, self._fail_all)

@@ -125,6 +125,15 @@ async def test_at_the_end_a_request_is_told_so_though_the_engine_is_busy() -> No
     assert told.value.status == 503
 
 
+async def test_a_request_that_is_complete_only_after_the_end_began_is_told_so() -> None:
+    """It was begun, and at the end of its time the client got 500 "Internal Server Error"."""
+    queue = RequestQueue(cast("Any", None), print, at_once=1)
+    queue.end(0.01)
+    with pytest.raises(Problem, match="the server is shutting down") as told:
+        queue.join([Answer(0, "hello", AnswerOptions())])
+    assert told.value.status == 503
+
+
 async def test_a_request_that_only_counts_tokens_takes_no_place_from_an_answer() -> None:
     sent: list[Answer] = []
     link: Any = SimpleNamespace(send=lambda _, request: sent.append(request), pump=lambda: None)
