@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Collection
@@ -28,6 +29,8 @@ from models.pairs.pair import PairSpec
 GRACE_SECONDS = 1
 HEAD_SECONDS = 30.0
 """Interval of the checks; a connection with no new request and no answer in progress is closed."""
+OPEN_FILES = 4096
+"""Connections are among them. Without a free one none is accepted, and asyncio logs that without end."""
 
 
 class _ImpatientProtocol(H11Protocol):
@@ -78,6 +81,7 @@ def run_server(
             f"--host {host} may be reached from other machines. Set a key that they must send: "
             "MLX_SPEC_API_KEY=... mlx-spec serve."
         )
+    _allow_files()
     sockets = _listen(host, port)
 
     async def serve() -> None:
@@ -127,6 +131,15 @@ def _log(last: TurnEnded | AnswerFailed) -> None:
         talk(", ".join([prompt, *answer_figures(stats), last.finish_reason]))
     elif not last.refused:
         talk(f"failed: {last.message}")
+
+
+def _allow_files() -> None:
+    """Allow `OPEN_FILES`, or as many as the system lets us: macOS allows 256 at first, Linux 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(ValueError, OSError):  # a system may refuse
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _listen(host: str, port: int) -> list[socket.socket]:

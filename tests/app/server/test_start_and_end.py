@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import threading
@@ -23,6 +24,7 @@ from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
 from app.server import run, service
 from app.server.endpoints import health
+from app.server.gate import MOST_CONNECTIONS
 from app.server.metrics import Metrics
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
@@ -154,6 +156,20 @@ def test_an_address_with_colons_is_printed_as_a_browser_takes_it(
     run.run_server(pair("any").pair, AnswerOptions(), host="::1", port=0, key=None, at_once=1)
     (port,) = ports
     assert f" at http://[::1]:{port}/v1 (" in capsys.readouterr().out
+
+
+def test_as_many_files_may_be_open_as_connections_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At macOS' 256 the last connections hung, and thousands of lines a second were logged."""
+    _, hard = before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(run, "_listen", Mock(side_effect=InterruptedError))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with pytest.raises(InterruptedError):
+            run.run_server(pair("any").pair, AnswerOptions(), host="::1", port=0, key=None, at_once=1)
+        allowed, still = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert allowed >= 2 * MOST_CONNECTIONS and still == hard
 
 
 @pytest.fixture
