@@ -28,24 +28,28 @@ from models.pairs.pair import PairSpec
 
 GRACE_SECONDS = 1
 HEAD_SECONDS = 30.0
-"""Interval of the checks; a connection with no new request and no answer in progress is closed."""
+"""Interval of the checks; a connection with no new request and no answer in progress is closed, and one that
+is closing ends if nothing more was read of what it still has to send."""
 OPEN_FILES = 4096
 """Connections are among them. Without a free one none is accepted, and asyncio logs that without end."""
 
 
 class _ImpatientProtocol(H11Protocol):
-    """Closes idle connections: uvicorn waits forever for the head of a request."""
+    """Ends idle connections: uvicorn waits forever for the head of a request, and for a reader of the end."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(HEAD_SECONDS, self._check, None)
+        self.loop.call_later(HEAD_SECONDS, self._check, None, 0)
 
-    def _check(self, last: RequestResponseCycle | None) -> None:
-        waits = self.cycle is last and (last is None or last.response_complete)
-        if waits:
+    def _check(self, last: RequestResponseCycle | None, unread: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if self.transport.is_closing() and left in (0, unread):
+            if left:  # else it has ended: nothing is left to abort
+                self.transport.abort()
+            return
+        if self.cycle is last and (last is None or last.response_complete):
             self.transport.close()
-        elif not self.transport.is_closing():
-            self.loop.call_later(HEAD_SECONDS, self._check, self.cycle)
+        self.loop.call_later(HEAD_SECONDS, self._check, self.cycle, left)
 
 
 class _Server(uvicorn.Server):
