@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.server.problem import Problem
+from app.shell.printable import one_line
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN_PATH = "/health"
@@ -25,6 +26,10 @@ MOST_CONNECTIONS = 256
 MOST_HELD_BYTES = 256 * 2**20
 SLOW_READER_SECONDS = 30.0
 """A client that reads nothing of its answer for this long is disconnected."""
+
+
+class NothingRead(Exception):
+    """A client read nothing of its answer for `SLOW_READER_SECONDS`."""
 
 
 @dataclass(slots=True)
@@ -60,8 +65,11 @@ class Gate:
             return message
 
         async def send_in_time(message: Message) -> None:
-            async with asyncio.timeout(SLOW_READER_SECONDS):
-                await send(message)
+            try:
+                async with asyncio.timeout(SLOW_READER_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                raise NothingRead from None
 
         app, headers = self.app, Headers(scope=scope)
         try:
@@ -75,6 +83,10 @@ class Gate:
             app = problem.response(scope)
         try:
             await app(scope, receive_if_room, send_in_time)
+        except NothingRead:  # an answer that is not complete is cut off
+            where = one_line(f"{scope['method']} {scope['path']}"[:100])
+            text = f"disconnected: {where}: nothing of its answer was read for {SLOW_READER_SECONDS:.0f} s"
+            scope["app"].state.log(text)
         finally:
             self.held -= size
 

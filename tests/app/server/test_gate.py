@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -257,3 +258,18 @@ def test_a_reader_that_takes_nothing_stalls_nobody_and_is_cut_off(scripted_serve
         time.sleep(3 * SLOW_READER_SECONDS)
         found = b"".join(iter(lambda: connection.recv(1_000_000), b""))
     assert found.startswith(b"HTTP/1.1 200") and b"[DONE]" not in found
+
+
+async def test_a_reader_that_takes_nothing_is_logged_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log had "TimeoutError at timeouts.py", as of a defect of the server."""
+    monkeypatch.setattr(gate, "SLOW_READER_SECONDS", 0.01)
+    lines: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.body", "body": b"x"})
+
+    served = SimpleNamespace(state=SimpleNamespace(log=lines.append))
+    scope = {"type": "http", "method": "GET", "path": "/", "server": ("::1", 1), "headers": [(b"host", b"x")]}
+    own = gate.Gate(app, ["x"], (), None, lambda: 1)
+    await own({**scope, "app": served}, AsyncMock(), lambda message: asyncio.sleep(60))
+    assert lines == ["disconnected: GET /: nothing of its answer was read for 0 s"]
