@@ -62,6 +62,7 @@ class Below(Vertical):
         self.legend = Legend()
         self._chat = chat
         self._gauges, self._queue, self._status = ItemLine(id="gauges"), QueueList(), ItemLine(id="status")
+        self._gauged: object = None
         self._offered_stop: object = None
 
     def compose(self) -> ComposeResult:
@@ -82,7 +83,10 @@ class Below(Vertical):
         download = short_line(self.app.pulls.unfinished)
         answer = chat.conversation.last_answer
         log = chat.logs.get(answer.id) if answer else None
-        self._gauges.items = tuple(gauge_items(log)) if log else ()
+        # They are counted over all rounds, which takes the longer the more there are.
+        if (gauged := (log, log and log.latest, log and log.over)) != self._gauged:
+            self._gauged = gauged
+            self._gauges.items = tuple(gauge_items(log)) if log else ()
         self._status.items = tuple(status_items(chat, download, self.app.keys.name("chat.stop")))
         self._queue.texts = tuple(waiting.text for waiting in chat.queued)
         if (stop := (chat.can_stop, chat.running is None, chat.editing)) != self._offered_stop:

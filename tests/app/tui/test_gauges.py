@@ -160,6 +160,21 @@ async def test_the_gauges_follow_the_answer_and_say_if_it_has_no_token_or_round(
         await chat.shows("stopped by you before the first token", "context ~1/4096", by="f7")
 
 
+async def test_the_rounds_of_an_answer_that_does_not_change_are_not_counted_again(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_chat(asked="hello") as chat:
+        below, counted = chat.app.chat.below, list[AnswerLog]()
+        below.show()
+        monkeypatch.setattr(
+            "app.tui.widgets.below.gauge_items", lambda log: (counted.append(log), gauge_items(log))[1]
+        )
+        below.show()
+        assert counted == []
+        await chat.ask("hello")
+        assert counted[-1] is [*chat.app.state.logs.values()][-1] and counted[-1].over
+
+
 async def test_a_long_prompt_is_said_to_be_read_before_its_first_piece_has_been(open_chat: OpenChat) -> None:
     async with open_chat(size=(80, 24)) as chat:
         await chat.type("long to read")
