@@ -48,6 +48,9 @@ class Palette(CommandPalette, OpenedScreen[None]):  # pyright: ignore[reportInco
             event.prevent_default()
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())
 
+    def on_unmount(self) -> None:
+        self.app.theme_changed_signal.unsubscribe(self)  # it would keep this screen in memory
+
     def _take_colours(self) -> None:
         """Apply a newly chosen theme, which Textual 8.2.8 does not do for the open palette."""
         self.app.stylesheet.update(self)

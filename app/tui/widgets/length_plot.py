@@ -36,6 +36,9 @@ class LengthPlot(PlotWidget, can_focus=False):
         self.call_next(self._draw)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
 
+    def on_unmount(self) -> None:
+        self.app.theme_changed_signal.unsubscribe(self)  # it would keep the whole screen in memory
+
     def on_show(self) -> None:
         # The plot's canvases have no size before.
         self.call_after_refresh(self.refresh, layout=True)

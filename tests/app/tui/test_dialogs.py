@@ -1,11 +1,13 @@
 """Every dialog closes once, with Ctrl+C as with Esc; Ctrl+C twice leaves the program."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
+from weakref import WeakSet
 
 import pytest
 from rich.style import Style
@@ -183,6 +185,15 @@ async def test_a_palette_that_is_closed_before_it_is_mounted_ends_nothing(open_c
         chat.app.push_screen(Palette())
         chat.app.pop_screen()
         assert (await chat.ask("and now")).text
+
+
+async def test_a_closed_palette_does_not_stay_in_memory(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        opened = WeakSet[Palette]()
+        for _ in range(2):
+            opened.add(await chat.reached(Palette, by="ctrl+p"))
+            await chat.back_in_chat(by="escape")
+        await chat.until(lambda: gc.collect() >= 0 and not opened)
 
 
 async def test_a_click_on_a_command_that_is_gone_by_then_ends_nothing(open_chat: OpenChat) -> None:

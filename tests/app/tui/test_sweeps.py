@@ -1,8 +1,10 @@
 """Comparisons of several settings or prompts: their figures, their list, their texts one by one."""
 
+import gc
 import json
 from dataclasses import replace
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 from textual.app import App
@@ -182,3 +184,15 @@ async def test_a_setting_that_was_not_timed_is_not_shown_as_the_best(open_chat: 
         screen = await chat.reached(CompareScreen, by="enter")
         await chat.until(lambda: screen.query_one("#drafted", ComparePane).border_title != "Drafted")
         assert screen.query_one("#drafted", ComparePane).border_title == "Drafted: model, 3 tokens at 0.8"
+
+
+async def test_a_closed_plot_does_not_stay_in_memory(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        drawn = WeakSet[LengthPlot]()
+        for _ in range(3):
+            plot = LengthPlot([Series("model", (0, 1), *[(1.0, 2.0)] * 3)], {})
+            drawn.add(plot)
+            await chat.app.chat.mount(plot)
+            await plot.remove()
+        # The last one is held here, and by Textual as a child that it displayed last.
+        await chat.until(lambda: gc.collect() >= 0 and len(drawn) == 1)
