@@ -1,7 +1,6 @@
 """The keys of every screen by binding id, and the check of those chosen in config.toml."""
 
 import re
-import string
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,9 +11,13 @@ from textual.widgets import TextArea
 from app.settings.config import bad_value, unknown_key
 
 _MODIFIER = re.compile(r"(?:ctrl|shift|alt|super|hyper|meta)\+")
-_SIGNS = {char: _character_to_key(char) for char in string.punctuation}
+_ON_KEYBOARDS = (*map(chr, range(0x21, 0x100)), "€")
+_SIGNS = {
+    char: _character_to_key(char) for char in _ON_KEYBOARDS if char.isprintable() and not char.isalnum()
+}
 """Textual's names: a key is `minus` there, and `-` would never come."""
-_NAMED = {key.value for key in Keys} | {*_SIGNS.values()}
+_NAMED = {key.value for key in Keys if key is not Keys.Return} | {*_SIGNS.values()}
+"""Return would never come either: it is `enter`."""
 _WHILE_TYPING = {"app", "chat", "prompt"}
 """First parts of the ids of bindings that are active while the prompt has the focus."""
 _ALONE = {"help", "question"}
@@ -82,10 +85,13 @@ def _normal(keys: str) -> str:
 
 
 def _named(key: str) -> str:
-    """A key as Textual names it: `ctrl+right_square_bracket` for `Ctrl+]`."""
+    """A key as Textual names it: `ctrl+right_square_bracket` for `Ctrl+]`, its modifiers in order."""
     lower = key.lower() if len(key) > 1 else key  # `r` and `R` are two keys
-    sign = _MODIFIER.sub("", lower)
-    return lower if lower in _NAMED else lower.removesuffix(sign) + _SIGNS.get(sign, sign)
+    if lower in _NAMED:
+        return lower
+    last = _MODIFIER.sub("", lower)
+    modifiers = "".join(sorted({*_MODIFIER.findall(lower)}))
+    return modifiers + ("enter" if last == "return" else _SIGNS.get(last, last))
 
 
 def _why_not(name: str, key: str) -> str:

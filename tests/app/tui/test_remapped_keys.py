@@ -190,8 +190,20 @@ async def test_a_sign_works_as_a_key_and_is_shown_as_written(open_chat: OpenChat
         await opened.back_in_chat(by="left_square_bracket")
 
 
-@pytest.mark.parametrize(("written", "sent"), [("ctrl+]", "\x1d"), ("Ctrl+\\", "\x1c"), ("ctrl+@", "\x00")])
-def test_a_sign_with_ctrl_works_as_a_key(written: str, sent: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("ctrl+]", "\x1d"),
+        ("Ctrl+\\", "\x1c"),
+        ("ctrl+@", "\x00"),
+        ("Ctrl+§", "\x1b[167;5u"),
+        ("alt+€", "\x1b[8364;3u"),
+        ("Shift+Ctrl+PageUp", "\x1b[5;6~"),
+        ("Ctrl+Alt+G", "\x1b[103;7u"),
+        ("Ctrl+Return", "\x1b[13;5u"),
+    ],
+)
+def test_a_sign_with_ctrl_and_modifiers_in_any_order_work_as_keys(written: str, sent: str) -> None:
     (pressed,) = XTermParser().feed(sent)
     assert isinstance(pressed, Key)
     assert checked_keys(Path("config.toml"), {"chat.compare": written}) == (
