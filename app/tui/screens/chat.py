@@ -6,7 +6,7 @@ from dataclasses import replace
 from textual.app import ComposeResult
 from textual.events import Key, Paste
 
-from app.chat.attachments import attach, mention, mentioned, mistyped, without
+from app.chat.attachments import attach, mentioned, mistyped, without
 from app.chat.engine_link import EngineDied, EngineLink, PairEvent
 from app.chat.open_chat import OpenChat
 from app.chat.settings import Settings, setup_rows
@@ -15,6 +15,7 @@ from app.history.saving import HistoryThread
 from app.history.unsent import Unsent
 from app.settings.options import check_drafters
 from app.shell.errors import AppError, BadInput
+from app.shell.printable import one_line
 from app.tui.keys.keymap import bind
 from app.tui.messages import PromptReady
 from app.tui.program import Program
@@ -138,8 +139,16 @@ class ChatScreen(SelectingScreen[None]):
             self.view.note(why, "mistake")
             self.prompt.fill(text)
             return
-        for name in mistyped(text):
-            self.view.note(f"There is no file {name} here: {mention(name)} is sent as text.", "warning")
+        match mistyped(text):
+            case [name]:
+                written = f"@{name}" if f"@{name}" in text else f'@"{name}"'
+                note = f"There is no file {name} here: {written} is sent as text."
+                self.view.note(one_line(note), "warning")
+            case [_, *_] as names:  # in one notice: code may have many
+                note = f"There are no files {', '.join(names)} here: they are sent as text."
+                self.view.note(one_line(note), "warning")
+            case _:
+                pass
         attached = self.prompt.take_attachments()
         if self.state.editing:
             attached = without(attached, files)

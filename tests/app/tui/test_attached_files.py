@@ -128,6 +128,14 @@ async def test_what_cannot_be_attached_is_refused_and_nothing_sent(open_chat: Op
         assert not chat.app.state.conversation.path and not chat.answers
         await chat.ask("what is in @notse.md?")
         assert "There is no file notse.md here: @notse.md is sent as text." in chat.notices
+        await chat.ask('print @"five"')
+        assert chat.notices[-1] == 'There is no file five here: @"five" is sent as text.'
+
+
+async def test_names_of_no_files_are_told_in_one_notice_as_code_may_have_many(open_chat: OpenChat) -> None:
+    async with open_chat() as chat:
+        await chat.ask('a = @"one"; b = @"two\nwords"; c = @"one"; see @notse.md')
+        assert chat.notices == ["There are no files one, two words, notse.md here: they are sent as text."]
 
 
 async def test_files_of_a_prompt_or_an_edit_are_shown_sent_once_or_taken_away(open_chat: OpenChat) -> None:
