@@ -224,9 +224,10 @@ def test_rounds_with_trees_cost_what_was_timed_of_them(monkeypatch):
     grown, draft = set[tuple[int, int]](), EagleDrafter.draft
 
     def spied(drafter: EagleDrafter, context: Context, depth: int, verifier: Proposer) -> Draft:
-        if context.nodes:
-            grown.add((context.nodes, depth))
-        return draft(drafter, context, depth, verifier)
+        drafted = draft(drafter, context, depth, verifier)
+        if drafted.tree_depth:
+            grown.add((context.nodes, drafted.tree_depth))
+        return drafted
 
     monkeypatch.setattr(EagleDrafter, "draft", spied)
     calibration = Calibration(engine)
