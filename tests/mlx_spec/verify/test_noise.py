@@ -55,6 +55,7 @@ def test_uniform_numbers_are_as_fine_as_64_bits(monkeypatch):
         found = uniform(mx.random.key(0), 4)
         wanted = [min((word + (low + 0.5) / 2**32) / 2**32, 1 - 2**-24) for word in high]
         np.testing.assert_allclose(np.array(found, np.float64), wanted, rtol=1e-6)
+        assert 0 < found.min() and found.max() < 1
 
 
 def test_uniform_numbers_are_even():
