@@ -166,7 +166,7 @@ def edited(app: Program, text: str) -> str:
             file.write_text(text, "utf-8")
             _run(app, command, file)
             try:
-                text = file.read_text("utf-8")
+                text = file.read_text("utf-8-sig")  # behind its mark a command would be none
             except UnicodeDecodeError:
                 text = file.read_text("latin-1")  # reads all bytes
                 app.state.view.note("The editor's text is not UTF-8: it was read as Latin-1.", "warning")

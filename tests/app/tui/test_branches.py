@@ -160,6 +160,15 @@ async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch
         await chat.noticed("cannot be handed to an editor and back: No such file", by="ctrl+g")
 
 
+async def test_a_command_that_the_editor_saves_with_utf_8s_mark_is_a_command(
+    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
+    monkeypatch.setenv("EDITOR", 'sh -c \'printf "\\357\\273\\277/draft off" > "$0"\'')
+    async with open_chat() as chat:
+        await chat.has("/draft off", by="ctrl+g")
+
+
 async def test_a_prompt_that_the_editor_saves_as_latin_1_keeps_its_letters_and_it_is_told(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
