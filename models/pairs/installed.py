@@ -66,9 +66,7 @@ def installed_folder(source: Source, spec: PairSpec) -> Path:
             check_settings(config, str(source), TOKENIZER_FILES)
         come = any(file for name in WEIGHTS for file in folder.glob(name))
         why = error if come else "its weights are missing."  # a pull was stopped, or still runs
-        raise NotInstalled(
-            f"{source} is incomplete here: {why} Fix it with: {pull_command(spec)}"
-        ) from error
+        raise NotInstalled(f"{source} is incomplete here: {why} Fix it with: {pull_command(spec)}") from error
     return folder
 
 

@@ -86,7 +86,7 @@ def test_files_damaged_after_a_pull_are_fetched_again(hub: HubServer) -> None:
             (folder / name).resolve().write_bytes(body)
             assert not installed(SPEC)
             with pytest.raises(
-                NotInstalled, match=rf"org/target is incomplete here:  {name} .* Fix it with: "
+                NotInstalled, match=rf"org/target is incomplete here: {name} .* Fix it with: "
             ):
                 installed_folder(SPEC.target, SPEC)
         (folder / name).resolve().write_bytes(before[name])

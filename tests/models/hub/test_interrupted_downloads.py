@@ -67,7 +67,7 @@ def test_after_a_cut_connection_pulling_again_completes(hub: HubServer, home: Pa
 
     assert not installed(SPEC) and not is_installed(SPEC.sources[1])
     pull_again = "its weights are missing. Fix it with: mlx-spec pull --target org/target --draft org/draft"
-    with pytest.raises(NotInstalled, match=f"^org/draft is incomplete here:  {pull_again}"):
+    with pytest.raises(NotInstalled, match=f"^org/draft is incomplete here: {pull_again}"):
         installed_folder(SPEC.sources[1], SPEC)
 
     (part,) = (*partial_files("org/target"), *partial_files("org/draft"))
