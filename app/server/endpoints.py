@@ -53,6 +53,7 @@ async def health(request: Request) -> Response:
     """
     link = service(request).link
     link.wake()
+    link.pump()  # reports an engine that could not be started
     ready = link.state == "ready" and link.tuning is None
     status = "ok" if ready else "loading" if link.state in ("loading", "ready") else "failed"
     return JSONResponse({"status": status}, 200 if ready else 503)

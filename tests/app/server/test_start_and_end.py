@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import pytest
 import uvicorn
 
-from app.chat.engine_link import EngineDied
+from app.chat.engine_link import EngineDied, EngineLink
 from app.engine.events import TurnEnded
 from app.engine.protocol import Answered, AnswerFailed, Loaded
 from app.engine.server_client import ServerClient
@@ -28,6 +28,7 @@ from app.server.gate import MOST_CONNECTIONS
 from app.server.metrics import Metrics
 from app.settings.options import AnswerOptions
 from app.shell.errors import BadInput, MachineFailed
+from models.pairs.pair import PairSpec, Source
 from tests.app.engine.exchange import ask, ended, exchange
 from tests.app.server import scripted_server
 from tests.app.server.running_server import CHAT, SCRIPTED, RunningServer, chat_body, running
@@ -110,12 +111,25 @@ def test_requests_wait_while_the_pair_loads_and_the_end_is_told_and_no_text_of_a
 async def test_health_is_ok_where_an_answer_would_begin_without_delay(
     state: str, tuning: str | None, status: str
 ) -> None:
-    link = SimpleNamespace(state=state, tuning=tuning, wake=lambda: None)
-    served = SimpleNamespace(service=SimpleNamespace(link=link))
-    request: Any = SimpleNamespace(app=SimpleNamespace(state=served))
-    answer = await health(request)
+    link: Any = SimpleNamespace(state=state, tuning=tuning, wake=lambda: None, pump=lambda: None)
+    answer = await health(asked(link))
     assert json.loads(bytes(answer.body)) == {"status": status}
     assert answer.status_code == (200 if status == "ok" else 503)
+
+
+async def test_health_has_failed_where_no_engine_can_be_started() -> None:
+    def start() -> None:
+        raise OSError(None, "No such file")
+
+    engine: Any = SimpleNamespace(alive=False, start=start, poll=list, send=lambda request: None)
+    answer = await health(asked(EngineLink(engine, PairSpec("scripted", Source("x"), None))))
+    assert (answer.status_code, json.loads(bytes(answer.body))) == (503, {"status": "failed"})
+
+
+def asked(link: EngineLink) -> Any:
+    """A request to a server with this link."""
+    served = SimpleNamespace(service=SimpleNamespace(link=link))
+    return SimpleNamespace(app=SimpleNamespace(state=served))
 
 
 @pytest.mark.parametrize("while_answering", [False, True])
