@@ -7,9 +7,10 @@ import pytest
 from app.engine.chat_prompt import thinks
 from app.engine.message import Message
 from app.engine.protocol import Answer
+from app.engine.session import Session
 from app.settings.options import AnswerOptions
 from mlx_spec.errors import OutOfRange
-from tests.app.scripted_pair import scripted_session
+from tests.app.scripted_pair import ScriptedEngine, scripted_session
 from tests.models.tiny_models import make_tokenizer
 
 USER: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
@@ -19,6 +20,23 @@ LEVELS = ("low", "medium", "high")
 BODY = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 SWITCH = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
 OTHER_SWITCH = "{% if thinking %}<think>{% else %}</think>{% endif %}"
+
+
+def asked_each(
+    template: str, obeyed: tuple[str, ...], tmp_path: Path
+) -> tuple[Session, ScriptedEngine, dict[str, list[int]]]:
+    """A session whose template obeys these values, and the prompt with each value."""
+    from mlx_lm.tokenizer_utils import load
+
+    make_tokenizer(tmp_path, template=template)
+    tokenizer = load(tmp_path)
+    session, engine = scripted_session([1], tokenizer=tokenizer, stop_tokens=frozenset({1}))
+    assert thinks(tokenizer) == ("auto", *obeyed)
+    prompts: dict[str, list[int]] = {}
+    for think in ("auto", "on", "off", *LEVELS):
+        list(session.answer(Answer(0, USER, AnswerOptions(think=think))))
+        prompts[think] = engine.prompts[-1]
+    return session, engine, prompts
 
 
 @pytest.mark.parametrize(
@@ -33,16 +51,7 @@ OTHER_SWITCH = "{% if thinking %}<think>{% else %}</think>{% endif %}"
 def test_a_model_obeys_what_changes_its_prompt(
     template: str, obeyed: tuple[str, ...], tmp_path: Path
 ) -> None:
-    from mlx_lm.tokenizer_utils import load
-
-    make_tokenizer(tmp_path, template=template)
-    tokenizer = load(tmp_path)
-    session, engine = scripted_session([1], tokenizer=tokenizer, stop_tokens=frozenset({1}))
-    assert thinks(tokenizer) == ("auto", *obeyed)
-    prompts: dict[str, list[int]] = {}
-    for think in ("auto", "on", "off", *LEVELS):
-        list(session.answer(Answer(0, USER, AnswerOptions(think=think))))
-        prompts[think] = engine.prompts[-1]
+    session, engine, prompts = asked_each(template, obeyed, tmp_path)
     assert len({*map(tuple, prompts.values())}) == max(1, len(obeyed))
     own = {"enable_thinking": False, "thinking": False, "reasoning_effort": "low"}
     list(session.answer(Answer(0, USER, AnswerOptions(think="high"), template_values=own)))
@@ -77,16 +86,7 @@ MISTRAL = REFUSING % ("none", "('none', 'high')") + BODY  # Mistral Small 4
 def test_a_level_that_the_template_refuses_is_not_obeyed_and_changes_nothing(
     template: str, obeyed: tuple[str, ...], tmp_path: Path
 ) -> None:
-    from mlx_lm.tokenizer_utils import load
-
-    make_tokenizer(tmp_path, template=template)
-    tokenizer = load(tmp_path)
-    session, engine = scripted_session([1], tokenizer=tokenizer, stop_tokens=frozenset({1}))
-    assert thinks(tokenizer) == ("auto", *obeyed)
-    prompts: dict[str, list[int]] = {}
-    for think in ("auto", *LEVELS):
-        list(session.answer(Answer(0, USER, AnswerOptions(think=think))))
-        prompts[think] = engine.prompts[-1]
+    session, engine, prompts = asked_each(template, obeyed, tmp_path)
     assert [level for level in LEVELS if prompts[level] != prompts["auto"]] == [
         level for level in LEVELS if level in obeyed
     ]

@@ -160,22 +160,17 @@ async def test_prompts_are_written_in_an_editor(open_chat: OpenChat, monkeypatch
         await chat.noticed("cannot be handed to an editor and back: No such file", by="ctrl+g")
 
 
-async def test_a_command_that_the_editor_saves_with_utf_8s_mark_is_a_command(
+async def test_a_prompt_keeps_its_letters_whatever_encoding_the_editor_saves_it_in(
     open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
-    monkeypatch.setenv("EDITOR", 'sh -c \'printf "\\357\\273\\277/draft off" > "$0"\'')
     async with open_chat() as chat:
-        await chat.has("/draft off", by="ctrl+g")
-
-
-async def test_a_prompt_that_the_editor_saves_as_latin_1_keeps_its_letters_and_it_is_told(
-    open_chat: OpenChat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.tui.app.ChatApp.suspend", lambda app: nullcontext())
-    monkeypatch.setenv("EDITOR", 'sh -c \'printf "caf\\351\\r\\nnoir" > "$0"\'')
-    async with open_chat() as chat:
-        await chat.has("café\nnoir", by="ctrl+g")
+        for saved, read in (
+            ("\\357\\273\\277/draft off", "/draft off"),
+            ("caf\\351\\r\\nnoir", "café\nnoir"),
+        ):
+            monkeypatch.setenv("EDITOR", f'sh -c \'printf "{saved}" > "$0"\'')
+            await chat.has(read, by="ctrl+g")
         await chat.noticed("The editor's text is not UTF-8: it was read as Latin-1.")
 
 
